@@ -1,0 +1,79 @@
+"""Did the model behind an API change, how, and is that better or worse for me?"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from masa.dataset import Column, Dataset, read
+    from masa.errors import DataError, MasaError, MissingPackageError, UsageError
+    from masa.estimate import matrix, shift, true_matrix
+    from masa.records import Answer, Change, Curve, Matrix, Query, Replay, Shift, Tally
+    from masa.replay import replay, replay_file
+    from masa.sampler import METHODS, Sampler
+    from masa.strata import Strata
+
+_HOME = {
+    "dataset": ["Column", "Dataset", "read"],
+    "errors": ["DataError", "MasaError", "MissingPackageError", "UsageError"],
+    "estimate": ["matrix", "shift", "true_matrix"],
+    "records": ["Answer", "Change", "Curve", "Matrix", "Query", "Replay", "Shift", "Tally"],
+    "replay": ["replay", "replay_file"],
+    "sampler": ["METHODS", "Sampler"],
+    "strata": ["Strata"],
+}
+
+__all__ = [
+    "METHODS",
+    "Answer",
+    "Change",
+    "Column",
+    "Curve",
+    "DataError",
+    "Dataset",
+    "MasaError",
+    "Matrix",
+    "MissingPackageError",
+    "Query",
+    "Replay",
+    "Sampler",
+    "Shift",
+    "Strata",
+    "Tally",
+    "UsageError",
+    "__version__",
+    "matrix",
+    "read",
+    "replay",
+    "replay_file",
+    "shift",
+    "true_matrix",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: the compiled parts take longer to load than `masa --help` may."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("masa-shift")
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(import_module(f"masa.{module}"), name)
+    raise AttributeError(f"module 'masa' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(ModuleType):
+    """Keep `masa.replay` the function after somebody imported the module of that name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,327 @@
+"""The arithmetic of drawing and adding up, compiled.
+
+Everything that happens once per query lives here, so that a live assessment, a replay and the paper's experiments run the
+same code. A *block* is what a method draws from, a *group* is what it averages over; for the methods with strata both are
+the stratum. A *cell* is one prediction within one group, an *entry* is one prediction of one label in the matrix.
+
+State is integers only and randomness is a function of (key, block, draw number), so the same answers give the same state
+in whatever order they arrive.
+"""
+
+from collections.abc import Callable
+from math import sqrt
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+F = TypeVar("F", bound=Callable[..., Any])
+
+SINGLE, EQUAL, MASA, OPTIMAL = range(4)
+"""Which block is next: the only one; the one asked least; the paper's rule; the allocation known from the truth."""
+
+DUE = 1e6
+"""Added to the score once for every draw a block must have before its score means anything."""
+
+DONE = -1.0
+"""The score of a block with nothing left to ask, or whose weight is zero."""
+
+
+def jit(function: F) -> F:
+    """Compile with numba, cached on disk wherever some directory can be written.
+
+    >>> jit(lambda x: x + 1)(1)
+    2
+    """
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # Neither the package nor the user's cache directory is writable.
+        return cast(F, numba.njit(nogil=True)(function))
+
+
+class Design(NamedTuple):
+    """What a method draws from and what it averages over."""
+
+    start: Ints
+    """(B + 1,) block b holds the positions start[b] to start[b + 1]"""
+    block_weight: Floats
+    """(B,) the factor of a block's score"""
+    group_weight: Floats
+    """(G,) the share of a group in the estimate"""
+    group_owner: Ints
+    """(G,) the label a group belongs to; its drawn groups stand in for those without draws"""
+
+
+class Rule(NamedTuple):
+    """How the next block is chosen."""
+
+    code: int
+    a: float
+    replacement: bool
+
+
+class State(NamedTuple):
+    """What has been asked and answered."""
+
+    issued: Ints
+    """(B,) queries asked, answered or not"""
+    answered: Ints
+    """(G,) answers that came"""
+    pairs: Ints
+    """(G,) ordered pairs of equal answers"""
+    counts: Codes
+    """(C,) answers by cell"""
+    tree: Floats
+    """(2T,) scores of the blocks from T on, each inner node the larger of its two children"""
+    order: Codes
+    """(N,) the positions, each block shuffled as far as it has been drawn"""
+
+
+class Recorded(NamedTuple):
+    """What the API would answer on every item, laid out for adding up; only replays have it."""
+
+    cell: Codes
+    """(N,) the cell of the answer at each position"""
+    cell_group: Codes
+    """(C,)"""
+    cell_entry: Codes
+    """(C,)"""
+    cell_factor: Floats
+    """(C,) what one answer of the cell weighs, relative to its group's share"""
+    truth: Floats
+    """(E,) the entries of the matrix that ever occur; the others are zero for every estimate"""
+
+
+def new_state(design: Design, items: int, cells: int) -> State:
+    """Make the state of a method that has asked nothing; its tree must be filled with `plant`."""
+    blocks, groups = len(design.block_weight), len(design.group_weight)
+    leaves = 1 << max(0, blocks - 1).bit_length()
+    return State(
+        issued=np.zeros(blocks, np.int64),
+        answered=np.zeros(groups, np.int64),
+        pairs=np.zeros(groups, np.int64),
+        counts=np.zeros(cells, np.int32),
+        tree=np.full(2 * leaves, DONE),
+        order=np.arange(items, dtype=np.int32),
+    )
+
+
+@jit
+def mix(x: np.uint64) -> np.uint64:
+    """Scramble 64 bits (the finaliser of splitmix64)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@jit
+def run_key(seed: int, run: int) -> np.uint64:
+    """Give the key of one run: the start of its own stream of random numbers."""
+    return mix(mix(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)) + np.uint64(run))
+
+
+@jit
+def uniform(key: np.uint64, block: int, draw: int) -> float:
+    """Give the random number in [0, 1) that belongs to one draw from one block."""
+    step = (np.uint64(block) << np.uint64(36)) + np.uint64(draw) + np.uint64(1)
+    bits = mix(np.uint64(key) + step * np.uint64(0x9E3779B97F4A7C15))
+    return float(bits >> np.uint64(11)) * 1.1102230246251565e-16
+
+
+@jit
+def uncertainty(pairs: int, n: int) -> float:
+    """Estimate the uncertainty score from n answers: the share of pairs of answers that differ.
+
+    Unknown below two answers, where it gives its upper bound 1.
+    """
+    if n < 2:
+        return 1.0
+    return 1.0 - pairs / (n * (n - 1))
+
+
+@jit
+def score(rule: Rule, weight: float, size: int, n: int, s2: float) -> float:
+    """Say how much one more query from a block is wanted: n of its size items asked, s2 its uncertainty score."""
+    if weight <= 0.0 or (n >= size and not rule.replacement):
+        return DONE
+    if rule.code == MASA:
+        if n < 2:
+            return (2 - n) * DUE + weight
+        return weight / n * (sqrt(s2) + sqrt(sqrt(rule.a / n)))
+    if rule.code == OPTIMAL:
+        if n < 1:
+            return DUE + weight
+        return weight / sqrt(float(n * (n + 1)))
+    return 1.0 / (n + 1)
+
+
+@jit
+def rescore(design: Design, rule: Rule, state: State, block: int) -> None:
+    """Bring the tree up to date after a block's counts changed."""
+    size = design.start[block + 1] - design.start[block]
+    s2 = uncertainty(state.pairs[block], state.answered[block]) if rule.code == MASA else 1.0
+    raise_to(state.tree, block, score(rule, design.block_weight[block], size, state.issued[block], s2))
+
+
+@jit
+def raise_to(tree: Floats, block: int, value: float) -> None:
+    """Set the score of a block in the tree (2T,)."""
+    node = (len(tree) >> 1) + block
+    tree[node] = value
+    while node > 1:
+        value = max(value, tree[node ^ 1])
+        node >>= 1
+        tree[node] = value
+
+
+@jit
+def choose(tree: Floats) -> int:
+    """Give the block with the largest score in the tree (2T,), the first of equals, or -1 when all are done."""
+    if tree[1] < 0.0:
+        return -1
+    leaves = len(tree) >> 1
+    node = 1
+    while node < leaves:
+        node = 2 * node + (tree[2 * node + 1] > tree[2 * node])
+    return node - leaves
+
+
+@jit
+def pick(order: Codes, first: int, size: int, draw: int, u: float) -> int:
+    """Give the position of a draw without replacement from the block at first, for draws 0, 1, 2, ... in turn.
+
+    One step of the Fisher-Yates shuffle of order (N,), with u in [0, 1).
+    """
+    here = first + draw
+    there = here + int(u * (size - draw))
+    position = order[there]
+    order[there] = order[here]
+    order[here] = position
+    return int(position)
+
+
+@jit
+def advance(design: Design, recorded: Recorded, rule: Rule, state: State, key: np.uint64, queries: int) -> int:
+    """Ask that many queries, answering each from the record; give the last position asked, or -1 when all are done."""
+    start, block_weight = design.start, design.block_weight
+    cell_of, group_of = recorded.cell, recorded.cell_group
+    issued, answered, pairs = state.issued, state.answered, state.pairs
+    counts, tree, order = state.counts, state.tree, state.order
+    position = -1
+    for _ in range(queries):
+        block = choose(tree)
+        if block < 0:
+            return -1
+        first, n = start[block], issued[block]
+        size = start[block + 1] - first
+        u = uniform(key, block, n)
+        position = first + int(u * size) if rule.replacement else pick(order, first, size, n, u)
+        issued[block] = n + 1
+        cell = cell_of[position]
+        group = group_of[cell]
+        pairs[group] += 2 * np.int64(counts[cell])
+        counts[cell] += 1
+        answered[group] += 1
+        s2 = uncertainty(pairs[group], answered[group])
+        raise_to(tree, block, score(rule, block_weight[block], size, n + 1, s2))
+    return position
+
+
+@jit
+def count(state: State, group: int, cell: int) -> None:
+    """Add one answer."""
+    state.pairs[group] += 2 * np.int64(state.counts[cell])
+    state.counts[cell] += 1
+    state.answered[group] += 1
+
+
+@jit
+def group_shares(design: Design, answered: Ints) -> Floats:
+    """Share the weight of each label among its groups with answers, in proportion: (G,)."""
+    owners = 0
+    for owner in design.group_owner:
+        owners = max(owners, owner + 1)
+    total = np.zeros(owners)
+    covered = np.zeros(owners)
+    for group in range(len(answered)):
+        owner = design.group_owner[group]
+        total[owner] += design.group_weight[group]
+        if answered[group] > 0:
+            covered[owner] += design.group_weight[group]
+    shares = np.zeros(len(answered))
+    for group in range(len(answered)):
+        owner = design.group_owner[group]
+        if answered[group] > 0 and covered[owner] > 0.0:
+            shares[group] = design.group_weight[group] * (total[owner] / covered[owner])
+    return shares
+
+
+@jit
+def add_up(design: Design, recorded: Recorded, state: State, entries: Floats) -> None:
+    """Estimate the matrix from the counts into entries (E,)."""
+    shares = group_shares(design, state.answered)
+    entries[:] = 0.0
+    for cell in range(len(state.counts)):
+        if state.counts[cell] > 0:
+            group = recorded.cell_group[cell]
+            mean = state.counts[cell] / state.answered[group]
+            entries[recorded.cell_entry[cell]] += shares[group] * recorded.cell_factor[cell] * mean
+
+
+@jit
+def reset(rule: Rule, state: State, blank: Floats) -> None:
+    """Forget all answers; blank (2T,) is the tree of a state without any."""
+    state.issued[:] = 0
+    state.answered[:] = 0
+    state.pairs[:] = 0
+    state.counts[:] = 0
+    state.tree[:] = blank
+    if not rule.replacement:
+        for position in range(len(state.order)):
+            state.order[position] = position
+
+
+@jit
+def simulate(
+    design: Design,
+    recorded: Recorded,
+    rule: Rule,
+    state: State,
+    keys: npt.NDArray[np.uint64],
+    checkpoints: Ints,
+    errors: npt.NDArray[np.float32],
+    sums: Floats,
+) -> int:
+    """Run one assessment a key on recorded answers and give the number of queries asked.
+
+    checkpoints (Q, 2): rising numbers of queries, each with the row of sums to add its estimate to, or -1.
+    errors (R, Q) receives the Frobenius errors, sums (K, E) the estimates summed over the runs. The state must be new; a
+    run that has asked everything keeps its last estimate.
+    """
+    for block in range(len(design.block_weight)):
+        rescore(design, rule, state, block)
+    blank = state.tree.copy()
+    entries = np.zeros(len(recorded.truth))
+    asked = 0
+    for run in range(len(keys)):
+        if run > 0:
+            reset(rule, state, blank)
+        queries = 0
+        for at in range(len(checkpoints)):
+            advance(design, recorded, rule, state, keys[run], checkpoints[at, 0] - queries)
+            queries = checkpoints[at, 0]
+            add_up(design, recorded, state, entries)
+            squared = 0.0
+            for entry in range(len(entries)):
+                squared += (entries[entry] - recorded.truth[entry]) ** 2
+            errors[run, at] = sqrt(squared)
+            row = checkpoints[at, 1]
+            if row >= 0:
+                for entry in range(len(entries)):
+                    sums[row, entry] += entries[entry]
+        asked += state.issued.sum()
+    return asked

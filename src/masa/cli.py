@@ -1,0 +1,280 @@
+"""The command line: parse, one call, print."""
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from masa.errors import MasaError, UsageError
+
+if TYPE_CHECKING:
+    from masa.records import Progress
+
+app = typer.Typer(
+    help="Did the model behind an ML API change, how, and is that better or worse for you?",
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Data = Annotated[
+    str, typer.Argument(metavar="DATA", help="A CSV, JSON-lines or Parquet file, a glob of them in quotes, or a folder.")
+]
+Label = Annotated[str, typer.Option(metavar="COL", help="Column with the true labels.")]
+New = Annotated[str, typer.Option(metavar="COL", help="Column with the predictions of the API that is asked.")]
+Old = Annotated[str | None, typer.Option(metavar="COL", help="Column with what the API answered before.")]
+OldConfidence = Annotated[str | None, typer.Option(metavar="COL", help="Column with the confidence of the old answers.")]
+Difficulty = Annotated[str | None, typer.Option(metavar="COL", help="Column with a number that tells easy items from hard ones.")]
+Levels = Annotated[int, typer.Option(metavar="K", help="Difficulty levels inside each label.")]
+Method = Annotated[list[str] | None, typer.Option(metavar="NAME", help="A method to try; may be repeated. [default: all]")]
+Budgets = Annotated[str | None, typer.Option(metavar="N,N,...", help="Numbers of queries to report. [default: 500,1000,2000]")]
+Runs = Annotated[int, typer.Option(metavar="R", help="Assessments a method.")]
+TargetError = Annotated[float, typer.Option(metavar="E", help="Largest error (Frobenius norm) wanted.")]
+Confidence = Annotated[float, typer.Option(metavar="P", help="Share of runs that must be within it.")]
+Replacement = Annotated[bool, typer.Option("--with-replacement", help="Items may be asked again, as in the paper.")]
+Exploration = Annotated[str, typer.Option("--a", metavar="A", help="Exploration of masa: a number, or 'theory'.")]
+Mix = Annotated[str | None, typer.Option(metavar="MIX", help="Mix of labels to estimate for: label=share,... or a JSON file.")]
+Seed = Annotated[int, typer.Option(metavar="S", help="Same seed, same numbers.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a chart: .html, .svg or .png.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more; twice for all.")]
+
+
+@app.callback(invoke_without_command=True)
+def start(context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Print the version or the help when there is nothing else to do."""
+    if version:
+        import masa
+
+        typer.echo(f"masa {masa.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def replay(
+    data: Data,
+    label: Label,
+    new: New,
+    old: Old = None,
+    old_confidence: OldConfidence = None,
+    difficulty: Difficulty = None,
+    levels: Levels = 3,
+    method: Method = None,
+    budgets: Budgets = None,
+    runs: Runs = 1000,
+    target_error: TargetError = 0.01,
+    confidence: Confidence = 0.95,
+    with_replacement: Replacement = False,
+    a: Exploration = "1.0",
+    mix: Mix = None,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Assess recorded predictions many times: what would each method have cost?"""
+    from masa.replay import replay_file
+    from masa.report import chart, terminal
+    from masa.sampler import METHODS
+
+    if plot is not None:
+        chart.check(plot)
+    with running(quiet=quiet, verbose=verbose) as progress:
+        result = replay_file(
+            data,
+            label=label,
+            new=new,
+            old=old,
+            old_confidence=old_confidence,
+            difficulty=difficulty,
+            levels=levels,
+            methods=names(method) or METHODS,
+            budgets=whole_numbers(budgets),
+            runs=runs,
+            target_error=target_error,
+            confidence=confidence,
+            replacement=with_replacement,
+            a=number_or_word(a),
+            mix=shares(mix),
+            seed=seed,
+            progress=progress,
+        )
+    if plot is not None:
+        chart.save(chart.replay(result, title=f"{Path(data).name}: {new}"), plot)
+    say(() if quiet else result.notes)
+    print_json(result.to_dict()) if as_json else terminal.show(terminal.replay(result, source=data))
+
+
+@app.command()
+def demo(runs: Runs = 1000, seed: Seed = 0, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = 0) -> None:
+    """See it work on two real models of handwritten digits: no key, no server, no file."""
+    from masa import demo as case
+    from masa.report import terminal
+
+    with running(quiet=quiet, verbose=verbose) as progress:
+        result = case.run(runs=runs, seed=seed, progress=progress)
+    if as_json:
+        print_json(result.replay.to_dict())
+        return
+    terminal.show(case.STORY + "\n")
+    terminal.show(terminal.estimate(result.estimated, result.true, queries=result.budget, items=result.replay.items))
+    terminal.show(terminal.replay(result.replay, source=f"\nThe same {runs:,} times over. Handwritten digits"))
+
+
+def names(given: list[str] | None) -> list[str]:
+    """Read repeated or comma-separated names.
+
+    >>> names(["masa,uniform", "optimal"])
+    ['masa', 'uniform', 'optimal']
+    """
+    return [name.strip() for text in given or [] for name in text.split(",") if name.strip()]
+
+
+def whole_numbers(given: str | None) -> list[int] | None:
+    """Read numbers separated by commas.
+
+    >>> whole_numbers("500, 1_000")
+    [500, 1000]
+    """
+    if given is None:
+        return None
+    try:
+        return [int(part) for part in given.split(",")]
+    except ValueError as exc:
+        raise UsageError(
+            f"budgets are {given!r}", hint="give whole numbers separated by commas: --budgets 500,1000,2000"
+        ) from exc
+
+
+def number_or_word(given: str) -> float | str:
+    """Read a number, or leave a word a word."""
+    try:
+        return float(given)
+    except ValueError:
+        return given
+
+
+def shares(given: str | None) -> dict[str, float] | None:
+    """Read a mix of labels: label=share pairs, a JSON object, or the name of a file that holds one.
+
+    >>> shares("spam=0.1, ham=0.9")
+    {'spam': 0.1, 'ham': 0.9}
+    """
+    if given is None:
+        return None
+    hint = 'write label=share,label=share; for labels with commas give a JSON file: {"label": share}'
+    try:
+        if given.endswith(".json"):
+            given = Path(given).read_text(encoding="utf-8")
+        if given.lstrip().startswith("{"):
+            return {str(name): float(share) for name, share in json.loads(given).items()}
+        pairs = [part.rsplit("=", 1) for part in given.split(",")]
+        return {name.strip(): float(share) for name, share in pairs}
+    except (OSError, ValueError, TypeError, RecursionError) as exc:
+        raise UsageError(f"the mix cannot be read: {exc}", hint=hint) from exc
+
+
+def say(notes: Iterable[str]) -> None:
+    """Print notes where they do not mix with results."""
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object."""
+    print(json.dumps(content, indent=2, allow_nan=False))
+
+
+@contextmanager
+def running(*, quiet: bool, verbose: int) -> "Iterator[Progress | None]":
+    """Show progress while something long runs, and log as much as was asked for."""
+    import logging
+
+    if verbose:
+        level = logging.INFO if verbose == 1 else logging.DEBUG
+        logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s", force=True)
+        logging.getLogger("numba").setLevel(logging.WARNING)
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("reading", total=1.0)
+        yield lambda what, done: shown.update(task, description=what, completed=done)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command and give its exit code; a failure never looks like a verdict."""
+    given = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in given
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = app(given, prog_name="masa", standalone_mode=False) or 0
+        sys.stdout.flush()
+        return int(code)
+    except MasaError as exc:
+        return fail(exc.kind, exc.message, exc.hint, exc.exit_code, as_json=as_json)
+    except click.ClickException as exc:
+        hint = f"see masa {' '.join(given[:1]) if given and not given[0].startswith('-') else ''} --help".replace("  ", " ")
+        return fail("usage", exc.format_message(), hint, 2, as_json=as_json)
+    except (KeyboardInterrupt, click.Abort):
+        return fail("interrupted", "interrupted", "", 130, as_json=as_json)
+    except BrokenPipeError:
+        # Whoever read the output has gone; close quietly, as programs that die of SIGPIPE do.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    except Exception as exc:
+        if isinstance(exc, OSError) and exc.errno == errno.ENOSPC:
+            return fail(
+                "disk", f"no space left on the disk: {exc}", "free some and run the same command again", 2, as_json=as_json
+            )
+        return fail(
+            "defect",
+            f"a defect in masa: {type(exc).__name__}: {exc}",
+            f"please report it with {crash_log(exc)}",
+            70,
+            as_json=as_json,
+        )
+
+
+def fail(kind: str, message: str, hint: str, code: int, *, as_json: bool) -> int:
+    """Say what went wrong, in JSON where results would be JSON, and give the exit code."""
+    try:
+        if as_json:
+            print_json({"error": {"kind": kind, "message": message, "hint": hint}})
+            sys.stdout.flush()
+        print(f"masa: {message}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
+    except OSError:
+        pass  # Nobody is listening; the exit code still tells.
+    return code
+
+
+def crash_log(exc: BaseException) -> str:
+    """Write what is needed to mend a defect to a file and give its name."""
+    import platform
+    import tempfile
+    import traceback
+
+    import masa
+
+    with tempfile.NamedTemporaryFile("w", prefix="masa-defect-", suffix=".log", delete=False, encoding="utf-8") as file:
+        file.write(f"masa {masa.__version__}, Python {platform.python_version()}, {platform.platform()}\n\n")
+        file.write("".join(traceback.format_exception(exc)))
+    return file.name

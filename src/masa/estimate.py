@@ -1,0 +1,90 @@
+"""From counted answers to matrices, shifts and what is known of each stratum."""
+
+import numpy as np
+
+from masa import _kernel as kernel
+from masa.dataset import Column
+from masa.records import Codes, Floats, Ints, Matrix, Shift, StratumReport, Tally, in_order
+from masa.strata import Strata
+
+
+def matrix(tally: Tally) -> Matrix:
+    """Estimate the confusion matrix: each group's mean, times the share it stands for."""
+    values = np.zeros((len(tally.labels), len(tally.predictions)))
+    answers = np.maximum(tally.group_answers[tally.cell_group], 1)
+    weight = tally.group_share[tally.cell_group] * tally.cell_factor
+    np.add.at(values, (tally.cell_label, tally.cell_prediction), weight * tally.counts / answers)
+    return _sorted(Matrix(tally.labels, tally.predictions, values))
+
+
+def true_matrix(strata: Strata, answers: Column) -> Matrix:
+    """Compute the confusion matrix of an API whose answer to every item is known."""
+    shares = stratum_shares(strata, answers)
+    values = np.zeros((len(strata.labels), len(answers.values)))
+    np.add.at(values, strata.label, strata.weight[:, None] * shares)
+    return Matrix(strata.labels, answers.values, values)
+
+
+def stratum_shares(strata: Strata, answers: Column) -> Floats:
+    """Give the share of each prediction in each stratum (S, P)."""
+    return stratum_counts(strata, answers) / strata.size[:, None]
+
+
+def stratum_counts(strata: Strata, answers: Column) -> Ints:
+    """Count each prediction in each stratum (S, P)."""
+    width = len(answers.values)
+    keys = strata.of_position.astype(np.int64) * width + answers.codes[strata.items]
+    return np.bincount(keys, minlength=len(strata) * width).reshape(len(strata), width)
+
+
+def true_uncertainty(strata: Strata, answers: Column, *, replacement: bool) -> Floats:
+    """Compute the uncertainty score of each stratum (S,): the chance that two of its items are answered differently.
+
+    Two different items where each is asked once; a stratum of one item is then certain.
+    """
+    counts = stratum_counts(strata, answers).astype(np.float64)
+    size = strata.size.astype(np.float64)
+    s2: Floats = 1.0 - (counts**2).sum(axis=1) / size**2
+    return s2 if replacement else s2 * size / np.maximum(size - 1.0, 1.0)
+
+
+def shift(tally: Tally, *, old: Matrix, strata: Strata) -> Shift:
+    """Estimate the shift against a known old matrix."""
+    return Shift(old=old, new=matrix(tally), strata=stratum_reports(tally, strata))
+
+
+def stratum_reports(tally: Tally, strata: Strata) -> tuple[StratumReport, ...]:
+    """Tell how the queries were spread over the strata and how unsure their answers are."""
+    answers = np.bincount(tally.cell_stratum, tally.counts, len(strata)).astype(np.int64)
+    equal = np.bincount(tally.cell_stratum, tally.counts * (tally.counts - 1.0), len(strata)).astype(np.int64)
+    return tuple(
+        StratumReport(
+            label=strata.labels[strata.label[s]],
+            level=int(strata.level[s]),
+            items=int(strata.size[s]),
+            weight=float(strata.weight[s]),
+            answers=int(answers[s]),
+            uncertainty=float(kernel.uncertainty(equal[s], answers[s])) if answers[s] >= 2 else None,
+        )
+        for s in range(len(strata))
+    )
+
+
+def _sorted(matrix: Matrix) -> Matrix:
+    return matrix.on(in_order(matrix.predictions))
+
+
+def recorded(strata: Strata, answers: Column, *, group: Codes, factor: Floats) -> kernel.Recorded:
+    """Lay recorded answers out for the kernels that replay them."""
+    width = len(answers.values)
+    keys = strata.of_position.astype(np.int64) * width + answers.codes[strata.items]
+    cells, cell = np.unique(keys, return_inverse=True)
+    stratum, prediction = cells // width, cells % width
+    entries, entry = np.unique(strata.label[stratum].astype(np.int64) * width + prediction, return_inverse=True)
+    return kernel.Recorded(
+        cell=cell.astype(np.int32),
+        cell_group=group[stratum],
+        cell_entry=entry.astype(np.int32),
+        cell_factor=factor[stratum],
+        truth=true_matrix(strata, answers).values.ravel()[entries],
+    )

@@ -1,0 +1,345 @@
+"""Assess recorded predictions many times: what would each method have cost, and how far off would it have been?"""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import ceil, log
+from pathlib import Path
+from statistics import NormalDist
+from typing import TypedDict, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from masa import _kernel as kernel
+from masa import estimate, sampler
+from masa.dataset import Column, Dataset, column_names, read
+from masa.difficulty import choose
+from masa.errors import UsageError
+from masa.records import Curve, Floats, Ints, Point, Progress, Replay, Shift
+from masa.sampler import METHODS
+from masa.strata import Strata
+
+BUDGETS = (500, 1000, 2000)
+FINE, COARSE = 1.01, 1.1
+"""Steps of the grid of query counts: near the answer, and elsewhere."""
+MOST_QUERIES = 1_000_000
+"""Where the search for the target ends when items may be asked again."""
+MOST_RUNS = 1_000_000
+CHUNK = 2_000_000
+"""Queries a thread simulates before it reports: a fraction of a second."""
+
+
+class Options(TypedDict, total=False):
+    """What `replay` and `replay_file` both take."""
+
+    levels: int
+    methods: Sequence[str]
+    budgets: Sequence[int] | None
+    runs: int
+    target_error: float
+    confidence: float
+    replacement: bool
+    a: float | str
+    mix: Mapping[str, float] | None
+    seed: int
+    progress: Progress | None
+
+
+def replay(
+    data: Dataset,
+    *,
+    new: str,
+    old: str | None = None,
+    difficulty: str = "",
+    levels: int = 3,
+    methods: Sequence[str] = METHODS,
+    budgets: Sequence[int] | None = None,
+    runs: int = 1000,
+    target_error: float = 0.01,
+    confidence: float = 0.95,
+    replacement: bool = False,
+    a: float | str = 1.0,
+    mix: Mapping[str, float] | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Replay:
+    """Run many seeded assessments a method on the predictions in column `new`, on all cores.
+
+    The same seed gives the same numbers on any machine and with any number of cores. `difficulty` says in words where the
+    data's difficulty comes from. Run r of every method draws a stratum's items in the same order, so that methods are
+    compared on the same luck.
+    """
+    _check(runs=runs, target_error=target_error, confidence=confidence, seed=seed, methods=methods)
+    strata = Strata.build(data.label, difficulty=data.difficulty, levels=levels, mix=mix)
+    answers = data.predictions[new]
+    notes = list(data.notes)
+    stops = _budgets(budgets, items=len(data), replacement=replacement, notes=notes)
+    exploration = _exploration(a, strata=strata, levels=levels, queries=stops[-1])
+    shift = None
+    if old is not None:
+        shift = Shift(old=estimate.true_matrix(strata, data.predictions[old]), new=estimate.true_matrix(strata, answers))
+        if target_error >= shift.norm:
+            notes.append(
+                f"the target error of {target_error:.3g} is not below {shift.norm:.3g}, "
+                "the error of saying that nothing changed: reaching it proves nothing"
+            )
+    if "masa" in methods and stops[0] < 2 * len(strata):
+        notes.append(
+            f"masa asks each of the {len(strata)} strata twice first, so it tells little below {2 * len(strata):,} queries"
+        )
+    curves = []
+    for number, method in enumerate(methods):
+
+        def report(done: float, method: str = method, number: int = number) -> None:
+            if progress is not None:
+                progress(method, (number + done) / len(methods))
+
+        study = Study(
+            method=method,
+            plan=sampler.plan(
+                strata,
+                method,
+                replacement=replacement,
+                a=exploration,
+                uncertainty=estimate.true_uncertainty(strata, answers, replacement=replacement),
+            ),
+            strata=strata,
+            answers=answers,
+            stops=stops,
+            runs=runs,
+            target=target_error,
+            confidence=confidence,
+            seed=seed,
+        )
+        curves.append(study.curve(report))
+    for curve in curves:
+        if curve.queries_for_target is None:
+            notes.append(f"{curve.method} does not reach the target within {curve.path[-1].queries:,} queries")
+    columns = set(answers.values) | (set(data.predictions[old].values) if old is not None else set())
+    return Replay(
+        items=len(data),
+        labels=len(strata.labels),
+        predictions=len(columns),
+        strata=len(strata),
+        difficulty=difficulty,
+        runs=runs,
+        seed=seed,
+        replacement=replacement,
+        target_error=target_error,
+        confidence=confidence,
+        no_change_error=None if shift is None else shift.norm,
+        curves=tuple(curves),
+        notes=tuple(notes),
+    )
+
+
+def replay_file(
+    source: str | Path,
+    *,
+    label: str,
+    new: str,
+    old: str | None = None,
+    difficulty: str | None = None,
+    old_confidence: str | None = None,
+    **options: Unpack[Options],
+) -> Replay:
+    """Replay the predictions in a file; difficulty is a column, else the confidence of the old answers, else one level."""
+    hardness = choose(column_names(source), difficulty=difficulty, old=old, old_confidence=old_confidence)
+    answers = [name for name in (old, new) if name is not None]
+    data = read(source, label=label, predictions=answers, difficulty=hardness.column)
+    return replay(data, new=new, old=old, difficulty=hardness.words, **options)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """One method, replayed."""
+
+    method: str
+    plan: sampler.Plan
+    strata: Strata
+    answers: Column
+    stops: tuple[int, ...]
+    runs: int
+    target: float
+    confidence: float
+    seed: int
+
+    def curve(self, report: Callable[[float], None]) -> Curve:
+        """Simulate as far as the budgets and the target ask for."""
+        recorded = estimate.recorded(self.strata, self.answers, group=self.plan.group, factor=self.plan.factor)
+        limit = MOST_QUERIES if self.plan.rule.replacement else len(self.strata.items)
+        high = min(limit, self._enough())
+        low = max(1, high // 12)
+        while True:
+            grid = _grid(low, max(high, self.stops[-1]), self.stops)
+            outcome = self._simulate(recorded, grid, report)
+            hits = np.mean(outcome.errors <= self.target, axis=0) >= self.confidence
+            first = int(np.argmax(hits)) if hits.any() else None
+            if first is None and high < limit:
+                high = min(limit, 2 * high)
+            elif first is not None and first > 0 and grid[first] < low:
+                # Found among the coarse steps: look again with fine ones.
+                low = int(grid[first - 1])
+            else:
+                break
+        return self._summary(recorded, grid, outcome, None if first is None else int(grid[first]))
+
+    def _enough(self) -> int:
+        """Guess how many queries reach the target, on the safe side, from the closed forms of the variance.
+
+        The largest quantile of a squared error relative to its mean is that of a single normal variable.
+        """
+        weight, size = self.strata.weight, self.strata.size
+        s2 = estimate.true_uncertainty(self.strata, self.answers, replacement=True)
+        match self.method:
+            case "uniform":
+                variance = float(np.sum(weight * self.plan.factor))
+            case "stratified":
+                variance = len(self.strata.labels) * float(np.sum(self.strata.label_weight**2))
+            case _:
+                variance = float(np.sum(weight**2 * s2 / size) * size.sum())
+        quantile = max(1.0, NormalDist().inv_cdf((1 + self.confidence) / 2) ** 2)
+        needed = 1.3 * quantile * variance / self.target**2 + 4 * len(self.strata)
+        return ceil(min(needed, MOST_QUERIES))
+
+    def _simulate(self, recorded: kernel.Recorded, grid: Ints, report: Callable[[float], None]) -> "Outcome":
+        row = {queries: k for k, queries in enumerate(self.stops)}
+        checkpoints = np.array([(queries, row.get(int(queries), -1)) for queries in grid], np.int64)
+        size = max(1, min(ceil(self.runs / 16), CHUNK // int(grid[-1])))
+        chunks = [range(first, min(first + size, self.runs)) for first in range(0, self.runs, size)]
+        self._chunk(recorded, checkpoints[:0], range(1))  # Compile before the clock starts.
+        errors = np.zeros((self.runs, len(grid)), np.float32)
+        sums = np.zeros((len(self.stops), len(recorded.truth)))
+        asked = 0
+        begun = time.perf_counter()
+        pool = ThreadPoolExecutor(cores())
+        try:
+            # In order, whichever thread is first: the sum of floats depends on it.
+            for chunk, part in zip(
+                chunks, pool.map(lambda chunk: self._chunk(recorded, checkpoints, chunk), chunks), strict=True
+            ):
+                errors[chunk.start : chunk.stop] = part.errors
+                sums += part.sums
+                asked += part.asked
+                report(chunk.stop / self.runs)
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return Outcome(errors, sums, asked, time.perf_counter() - begun)
+
+    def _chunk(self, recorded: kernel.Recorded, checkpoints: Ints, runs: range) -> "Outcome":
+        state = kernel.new_state(self.plan.design, len(self.strata.items), len(recorded.cell_entry))
+        keys = np.array([kernel.run_key(self.seed, run) for run in runs], np.uint64)
+        errors = np.zeros((len(runs), len(checkpoints)), np.float32)
+        sums = np.zeros((len(self.stops), len(recorded.truth)))
+        asked = kernel.simulate(self.plan.design, recorded, self.plan.rule, state, keys, checkpoints, errors, sums)
+        return Outcome(errors, sums, int(asked))
+
+    def _summary(self, recorded: kernel.Recorded, grid: Ints, outcome: "Outcome", needed: int | None) -> Curve:
+        squared = np.mean(np.square(outcome.errors, dtype=np.float64), axis=0)
+        quantile = np.quantile(outcome.errors, self.confidence, axis=0, method="inverted_cdf")
+        at = np.searchsorted(grid, self.stops)
+        bias = tuple(
+            _bias_share(total / self.runs - recorded.truth, float(mse), self.runs)
+            for total, mse in zip(outcome.sums, squared[at], strict=True)
+        )
+        return Curve(
+            method=self.method,
+            queries=self.stops,
+            mean_squared_error=tuple(squared[at].tolist()),
+            error_quantile=tuple(quantile[at].tolist()),
+            bias_share=bias,
+            queries_for_target=needed,
+            draws_per_second=outcome.asked / max(outcome.seconds, 1e-9),
+            path=tuple(
+                Point(int(q), float(mse) ** 0.5, float(quant)) for q, mse, quant in zip(grid, squared, quantile, strict=True)
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What some or all of the runs gave."""
+
+    errors: npt.NDArray[np.float32]
+    """(R, Q) the Frobenius error of each run at each point of the grid"""
+    sums: Floats
+    """(K, E) the estimates at each budget, summed over the runs"""
+    asked: int
+    seconds: float = 0.0
+
+
+def cores() -> int:
+    """Give the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _bias_share(bias: Floats, mse: float, runs: int) -> float | None:
+    """Give squared bias over squared error; the mean of R runs alone is off by the variance over R."""
+    if runs < 2:
+        return None
+    if mse == 0.0:
+        return 0.0
+    squared = float(np.sum(bias**2))
+    return max(0.0, squared - (mse - squared) / (runs - 1)) / mse
+
+
+def _grid(low: int, high: int, stops: Sequence[int]) -> Ints:
+    """Give rising numbers of queries: coarse steps up to low, fine ones from there to high, and the budgets.
+
+    >>> _grid(4, 7, [5]).tolist()
+    [1, 2, 3, 4, 5, 6, 7]
+    """
+    coarse = np.geomspace(1, low, 2 + int(log(low) / log(COARSE)))
+    fine = np.geomspace(low, high, 2 + int(log(max(high, low) / low) / log(FINE)))
+    return np.unique(np.concatenate((np.floor(coarse), np.floor(fine), [high], stops)).astype(np.int64))
+
+
+def _budgets(budgets: Sequence[int] | None, *, items: int, replacement: bool, notes: list[str]) -> tuple[int, ...]:
+    wanted = BUDGETS if budgets is None else tuple(budgets)
+    if not wanted or min(wanted) < 1 or max(wanted) > MOST_QUERIES:
+        listed = ", ".join(str(budget) for budget in wanted)
+        raise UsageError(
+            f"budgets are {listed or 'none'}", hint=f"give whole numbers from 1 to {MOST_QUERIES:,}: --budgets 500,1000,2000"
+        )
+    if replacement or max(wanted) <= items:
+        return tuple(sorted(set(wanted)))
+    if budgets is not None:
+        notes.append(f"asking each item once takes {items:,} queries at most, so larger budgets were cut to that")
+        return tuple(sorted({min(budget, items) for budget in wanted}))
+    return tuple(budget for budget in BUDGETS if budget <= items) or (items,)
+
+
+def _exploration(a: float | str, *, strata: Strata, levels: int, queries: int) -> float:
+    if isinstance(a, str):
+        if a != "theory":
+            raise UsageError(f"a is {a!r}", hint="give a number of 0 or more, or 'theory'")
+        return sampler.theory_a(len(strata.labels), levels, queries)
+    if not 0.0 <= a < float("inf"):
+        raise UsageError(f"a is {a}", hint="give a number of 0 or more, or 'theory'")
+    return a
+
+
+def _check(*, runs: int, target_error: float, confidence: float, seed: int, methods: Sequence[str]) -> None:
+    if not 1 <= runs <= MOST_RUNS:
+        raise UsageError(f"runs is {runs}", hint=f"give a whole number from 1 to {MOST_RUNS:,}")
+    if not 0.0 < target_error < float("inf"):
+        raise UsageError(f"target error is {target_error}", hint="give a number above 0, such as 0.01 for 1%")
+    if not 0.0 < confidence < 1.0:
+        raise UsageError(f"confidence is {confidence}", hint="give a share between 0 and 1, such as 0.95")
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"seed is {seed}", hint="give a whole number of 0 or more")
+    if not methods:
+        raise UsageError("no method is named", hint=f"the methods are {', '.join(METHODS)}")
+    for method in methods:
+        if method not in METHODS:
+            close = get_close_matches(method, METHODS, 1)
+            raise UsageError(
+                f"there is no method {method!r}",
+                hint=f"did you mean {close[0]!r}?" if close else f"the methods are {', '.join(METHODS)}",
+            )
+    if len(set(methods)) < len(methods):
+        raise UsageError("a method is named twice", hint="name each once")

@@ -1,0 +1,137 @@
+"""Strata: items of one label and one difficulty level."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+
+from masa.dataset import Column
+from masa.errors import UsageError
+from masa.records import Codes, Floats, Ints
+
+FEW = 10
+"""A label with fewer items than this a level is kept in one level: each stratum costs two queries before it tells anything."""
+
+MAX_LEVELS = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strata:
+    """A partition of the items; each stratum is a run of positions, those of one label side by side."""
+
+    labels: tuple[str, ...]
+    label: Codes
+    """(S,) the label of each stratum, rising"""
+    level: Codes
+    """(S,) its difficulty level, from 0, rising with difficulty's number"""
+    weight: Floats
+    """(S,) the share of the estimate it stands for; together 1"""
+    start: Ints
+    """(S + 1,) stratum s holds the positions start[s] to start[s + 1]"""
+    items: Codes
+    """(N,) the item at each position"""
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def size(self) -> Ints:
+        """(S,) the number of items."""
+        return np.diff(self.start)
+
+    @property
+    def of_position(self) -> Codes:
+        """(N,) the stratum at each position."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), self.size)
+
+    @property
+    def label_weight(self) -> Floats:
+        """(L,) the share of each label."""
+        return np.bincount(self.label, self.weight, len(self.labels)).astype(np.float64)
+
+    @classmethod
+    def build(
+        cls, label: Column, *, difficulty: Floats | None = None, levels: int = 3, mix: Mapping[str, float] | None = None
+    ) -> "Strata":
+        """Split the items by label and, inside each label, into equal levels of difficulty.
+
+        Items of equal difficulty stay together, at the level of the middle of their ranks; levels that come out empty are
+        left out. The weights are the data's own, or those of the given mix of labels.
+
+        >>> column = Column("label", ("cat", "dog"), np.array([0, 1, 0, 1, 0], np.int32))
+        >>> Strata.build(column).size.tolist()
+        [3, 2]
+        >>> Strata.build(column, mix={"cat": 1, "dog": 3}).weight.tolist()
+        [0.25, 0.75]
+        """
+        if not 1 <= levels <= MAX_LEVELS:
+            raise UsageError(f"levels is {levels}", hint=f"give a whole number from 1 to {MAX_LEVELS}")
+        codes = label.codes
+        level = np.zeros(len(codes), np.int64)
+        if difficulty is not None and levels > 1:
+            level = _levels(codes, difficulty, levels)
+        key = codes.astype(np.int64) * levels + level
+        items = np.argsort(key, kind="stable").astype(np.int32)
+        kinds, size = np.unique(key, return_counts=True)
+        of = (kinds // levels).astype(np.int32)
+        share = _shares(label, mix)
+        per_label = np.bincount(codes, minlength=len(label.values))
+        return cls(
+            labels=label.values,
+            label=of,
+            level=(kinds % levels).astype(np.int32),
+            weight=share[of] * size / per_label[of],
+            start=np.concatenate(([0], np.cumsum(size))).astype(np.int64),
+            items=items,
+        )
+
+
+def _levels(codes: Codes, difficulty: Floats, levels: int) -> Ints:
+    """Give the level of each item (N,) within its label."""
+    order = np.lexsort((difficulty, codes))
+    label, value = codes[order], difficulty[order]
+    new_label = np.concatenate(([True], label[1:] != label[:-1]))
+    new_value = new_label | np.concatenate(([True], value[1:] != value[:-1]))
+    size = np.bincount(codes)
+    first_of_label = np.flatnonzero(new_label)[np.cumsum(new_label) - 1]
+    first = np.flatnonzero(new_value)
+    last = np.concatenate((first[1:], [len(order)]))
+    tie = np.cumsum(new_value) - 1
+    # Ranks of a tie run from below to upto inside the label; whole numbers keep the boundaries exact.
+    below, upto = first[tie] - first_of_label, last[tie] - first_of_label
+    count = size[label]
+    level = np.where(count < FEW * levels, 0, levels * (below + upto) // (2 * count))
+    result = np.empty(len(order), np.int64)
+    result[order] = np.minimum(level, levels - 1)
+    return result
+
+
+def _shares(label: Column, mix: Mapping[str, float] | None) -> Floats:
+    """Give the share of each label (L,), from the data or from a mix that names every label."""
+    if mix is None:
+        return np.bincount(label.codes, minlength=len(label.values)) / len(label.codes)
+    for name in mix:
+        if name not in label.values:
+            close = get_close_matches(name, label.values, 1)
+            raise UsageError(
+                f"mix names the label {name!r}, which no item has",
+                hint=f"did you mean {close[0]!r}?" if close else f"the labels are {_some(label.values)}",
+            )
+    missing = [name for name in label.values if name not in mix]
+    if missing:
+        raise UsageError(f"mix gives no share for {_some(missing)}", hint="name every label; a share may be 0")
+    shares = np.array([float(mix[name]) for name in label.values])
+    bad = [name for name, share in zip(label.values, shares, strict=True) if not (np.isfinite(share) and share >= 0)]
+    if bad:
+        raise UsageError(f"mix gives {bad[0]!r} the share {mix[bad[0]]}", hint="shares are numbers of 0 or more")
+    largest = shares.max()
+    if largest == 0.0:
+        raise UsageError("mix gives every label the share 0", hint="at least one share must be above 0")
+    shares = shares / largest  # Before the sum, which huge shares would overflow.
+    return np.asarray(shares / shares.sum())
+
+
+def _some(names: "list[str] | tuple[str, ...]", most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
