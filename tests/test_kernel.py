@@ -2,12 +2,12 @@
 
 from math import sqrt
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from masa import _kernel as kernel
 from masa import estimate, sampler
 from masa.dataset import Column, Dataset
@@ -58,8 +58,7 @@ class Fast:
         self.recorded = estimate.recorded(strata, answers, group=self.plan.group, factor=self.plan.factor)
         self.state = kernel.new_state(self.plan.design, len(strata.items), len(self.recorded.cell_entry))
         self.key = np.uint64(key)
-        for block in range(len(self.plan.design.block_weight)):
-            kernel.rescore(self.plan.design, self.plan.rule, self.state, block)
+        kernel.plant(self.plan.design, self.plan.rule, self.state)
 
     def step(self) -> int:
         return kernel.advance(self.plan.design, self.recorded, self.plan.rule, self.state, self.key, 1)
@@ -223,8 +222,8 @@ def test_a_package_that_cannot_be_written_beside_still_works(monkeypatch: pytest
     """Numba refuses to cache where no directory is writable; the kernels must then do without."""
     import numba
 
-    def njit(*, cache: bool = False, nogil: bool = False) -> object:
-        if cache:
+    def njit(**options: bool) -> object:
+        if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: function
 

@@ -76,7 +76,9 @@ class State(NamedTuple):
     counts: Codes
     """(C,) answers by cell"""
     tree: Floats
-    """(2T,) scores of the blocks from T on, each inner node the larger of its two children"""
+    """(2T,) a tournament: the scores of the blocks from T on, each inner node the larger of its two children"""
+    lead: Codes
+    """(2T,) the block whose score stands at each node of the tree"""
     order: Codes
     """(N,) the positions, each block shuffled as far as it has been drawn"""
 
@@ -106,6 +108,7 @@ def new_state(design: Design, items: int, cells: int) -> State:
         pairs=np.zeros(groups, np.int64),
         counts=np.zeros(cells, np.int32),
         tree=np.full(2 * leaves, DONE),
+        lead=np.zeros(2 * leaves, np.int32),
         order=np.arange(items, dtype=np.int32),
     )
 
@@ -164,30 +167,37 @@ def rescore(design: Design, rule: Rule, state: State, block: int) -> None:
     """Bring the tree up to date after a block's counts changed."""
     size = design.start[block + 1] - design.start[block]
     s2 = uncertainty(state.pairs[block], state.answered[block]) if rule.code == MASA else 1.0
-    raise_to(state.tree, block, score(rule, design.block_weight[block], size, state.issued[block], s2))
+    enter(state.tree, state.lead, block, score(rule, design.block_weight[block], size, state.issued[block], s2))
 
 
 @jit
-def raise_to(tree: Floats, block: int, value: float) -> None:
-    """Set the score of a block in the tree (2T,)."""
+def plant(design: Design, rule: Rule, state: State) -> None:
+    """Fill the tree from the counts."""
+    for block in range(len(design.block_weight)):
+        rescore(design, rule, state, block)
+
+
+@jit
+def enter(tree: Floats, lead: Codes, block: int, value: float) -> None:
+    """Play a block's new score up the tournament, tree (2T,) and lead (2T,); the first of equals wins."""
     node = (len(tree) >> 1) + block
+    winner = np.int32(block)
     tree[node] = value
+    lead[node] = winner
     while node > 1:
-        value = max(value, tree[node ^ 1])
+        rival, theirs = lead[node ^ 1], tree[node ^ 1]
+        lost = theirs > value or (theirs == value and node & 1 == 1)
+        winner = rival if lost else winner
+        value = theirs if lost else value
         node >>= 1
         tree[node] = value
+        lead[node] = winner
 
 
 @jit
-def choose(tree: Floats) -> int:
-    """Give the block with the largest score in the tree (2T,), the first of equals, or -1 when all are done."""
-    if tree[1] < 0.0:
-        return -1
-    leaves = len(tree) >> 1
-    node = 1
-    while node < leaves:
-        node = 2 * node + (tree[2 * node + 1] > tree[2 * node])
-    return node - leaves
+def choose(tree: Floats, lead: Codes) -> int:
+    """Give the block with the largest score, or -1 when all are done."""
+    return lead[1] if tree[1] >= 0.0 else -1
 
 
 @jit
@@ -210,10 +220,10 @@ def advance(design: Design, recorded: Recorded, rule: Rule, state: State, key: n
     start, block_weight = design.start, design.block_weight
     cell_of, group_of = recorded.cell, recorded.cell_group
     issued, answered, pairs = state.issued, state.answered, state.pairs
-    counts, tree, order = state.counts, state.tree, state.order
+    counts, tree, lead, order = state.counts, state.tree, state.lead, state.order
     position = -1
     for _ in range(queries):
-        block = choose(tree)
+        block = choose(tree, lead)
         if block < 0:
             return -1
         first, n = start[block], issued[block]
@@ -227,7 +237,7 @@ def advance(design: Design, recorded: Recorded, rule: Rule, state: State, key: n
         counts[cell] += 1
         answered[group] += 1
         s2 = uncertainty(pairs[group], answered[group])
-        raise_to(tree, block, score(rule, block_weight[block], size, n + 1, s2))
+        enter(tree, lead, block, score(rule, block_weight[block], size, n + 1, s2))
     return position
 
 
@@ -273,13 +283,14 @@ def add_up(design: Design, recorded: Recorded, state: State, entries: Floats) ->
 
 
 @jit
-def reset(rule: Rule, state: State, blank: Floats) -> None:
-    """Forget all answers; blank (2T,) is the tree of a state without any."""
+def reset(rule: Rule, state: State, blank: Floats, first: Codes) -> None:
+    """Forget all answers; blank (2T,) and first (2T,) are the tournament of a state without any."""
     state.issued[:] = 0
     state.answered[:] = 0
     state.pairs[:] = 0
     state.counts[:] = 0
     state.tree[:] = blank
+    state.lead[:] = first
     if not rule.replacement:
         for position in range(len(state.order)):
             state.order[position] = position
@@ -302,14 +313,13 @@ def simulate(
     errors (R, Q) receives the Frobenius errors, sums (K, E) the estimates summed over the runs. The state must be new; a
     run that has asked everything keeps its last estimate.
     """
-    for block in range(len(design.block_weight)):
-        rescore(design, rule, state, block)
-    blank = state.tree.copy()
+    plant(design, rule, state)
+    blank, first = state.tree.copy(), state.lead.copy()
     entries = np.zeros(len(recorded.truth))
     asked = 0
     for run in range(len(keys)):
         if run > 0:
-            reset(rule, state, blank)
+            reset(rule, state, blank, first)
         queries = 0
         for at in range(len(checkpoints)):
             advance(design, recorded, rule, state, keys[run], checkpoints[at, 0] - queries)

@@ -5,18 +5,20 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 
 from masa.errors import MasaError, UsageError
 
 if TYPE_CHECKING:
     from masa.records import Progress
+
+# Typer brings its own copy of click or uses the installed one, depending on its version.
+ParserError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 app = typer.Typer(
     help="Did the model behind an ML API change, how, and is that better or worse for you?",
@@ -203,9 +205,8 @@ def running(*, quiet: bool, verbose: int) -> "Iterator[Progress | None]":
     import logging
 
     if verbose:
-        level = logging.INFO if verbose == 1 else logging.DEBUG
-        logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s", force=True)
-        logging.getLogger("numba").setLevel(logging.WARNING)
+        logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s")
+        logging.getLogger("masa").setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -226,20 +227,24 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(given, prog_name="masa", standalone_mode=False) or 0
+        # Not app(): it would end an interrupt or a broken pipe with exit codes of its own, one of which is a verdict.
+        command = typer.main.get_command(app)
+        with command.make_context("masa", given.copy()) as context:
+            code = command.invoke(context) or 0
         sys.stdout.flush()
         return int(code)
+    except typer.Exit as exc:
+        return exc.exit_code
     except MasaError as exc:
         return fail(exc.kind, exc.message, exc.hint, exc.exit_code, as_json=as_json)
-    except click.ClickException as exc:
-        hint = f"see masa {' '.join(given[:1]) if given and not given[0].startswith('-') else ''} --help".replace("  ", " ")
-        return fail("usage", exc.format_message(), hint, 2, as_json=as_json)
-    except (KeyboardInterrupt, click.Abort):
+    except ParserError as exc:
+        about = [word for word in given[:1] if word in ("replay", "demo")]
+        return fail("usage", str(exc.format_message()), f"see {' '.join(['masa', *about, '--help'])}", 2, as_json=as_json)
+    except (KeyboardInterrupt, typer.Abort):
         return fail("interrupted", "interrupted", "", 130, as_json=as_json)
     except BrokenPipeError:
-        # Whoever read the output has gone; close quietly, as programs that die of SIGPIPE do.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 141
+        stop_printing()
+        return 141  # As programs that die of SIGPIPE do: whoever read the output has gone.
     except Exception as exc:
         if isinstance(exc, OSError) and exc.errno == errno.ENOSPC:
             return fail(
@@ -256,14 +261,21 @@ def main(arguments: list[str] | None = None) -> int:
 
 def fail(kind: str, message: str, hint: str, code: int, *, as_json: bool) -> int:
     """Say what went wrong, in JSON where results would be JSON, and give the exit code."""
+    with suppress(OSError):
+        print(f"masa: {message}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
     try:
         if as_json:
             print_json({"error": {"kind": kind, "message": message, "hint": hint}})
-            sys.stdout.flush()
-        print(f"masa: {message}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
+        sys.stdout.flush()
     except OSError:
-        pass  # Nobody is listening; the exit code still tells.
+        stop_printing()
     return code
+
+
+def stop_printing() -> None:
+    """Send what is still to be printed nowhere, so that the interpreter does not fail on it when it ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def crash_log(exc: BaseException) -> str:

@@ -1,5 +1,6 @@
 """Assess recorded predictions many times: what would each method have cost, and how far off would it have been?"""
 
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,8 @@ from masa.errors import UsageError
 from masa.records import Curve, Floats, Ints, Point, Progress, Replay, Shift
 from masa.sampler import METHODS
 from masa.strata import Strata
+
+logger = logging.getLogger(__name__)
 
 BUDGETS = (500, 1000, 2000)
 FINE, COARSE = 1.01, 1.1
@@ -46,6 +49,7 @@ class Options(TypedDict, total=False):
     a: float | str
     mix: Mapping[str, float] | None
     seed: int
+    workers: int | None
     progress: Progress | None
 
 
@@ -65,16 +69,23 @@ def replay(
     a: float | str = 1.0,
     mix: Mapping[str, float] | None = None,
     seed: int = 0,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Replay:
     """Run many seeded assessments a method on the predictions in column `new`, on all cores.
 
-    The same seed gives the same numbers on any machine and with any number of cores. `difficulty` says in words where the
+    The same seed gives the same numbers with any number of workers (by default one a core). `difficulty` says in words where the
     data's difficulty comes from. Run r of every method draws a stratum's items in the same order, so that methods are
     compared on the same luck.
     """
     _check(runs=runs, target_error=target_error, confidence=confidence, seed=seed, methods=methods)
     strata = Strata.build(data.label, difficulty=data.difficulty, levels=levels, mix=mix)
+    logger.info("%s: %s items, fingerprint %s", data.source, f"{len(data):,}", data.fingerprint())
+    logger.info("%d strata of %d to %d items", len(strata), strata.size.min(), strata.size.max())
+    for s in range(len(strata)):
+        logger.debug(
+            "stratum %d: label %r, level %d, %d items", s, strata.labels[strata.label[s]], strata.level[s], strata.size[s]
+        )
     answers = data.predictions[new]
     notes = list(data.notes)
     stops = _budgets(budgets, items=len(data), replacement=replacement, notes=notes)
@@ -114,6 +125,7 @@ def replay(
             target=target_error,
             confidence=confidence,
             seed=seed,
+            workers=workers or cores(),
         )
         curves.append(study.curve(report))
     for curve in curves:
@@ -167,6 +179,7 @@ class Study:
     target: float
     confidence: float
     seed: int
+    workers: int
 
     def curve(self, report: Callable[[float], None]) -> Curve:
         """Simulate as far as the budgets and the target ask for."""
@@ -194,14 +207,15 @@ class Study:
         The largest quantile of a squared error relative to its mean is that of a single normal variable.
         """
         weight, size = self.strata.weight, self.strata.size
-        s2 = estimate.true_uncertainty(self.strata, self.answers, replacement=True)
-        match self.method:
-            case "uniform":
-                variance = float(np.sum(weight * self.plan.factor))
-            case "stratified":
-                variance = len(self.strata.labels) * float(np.sum(self.strata.label_weight**2))
-            case _:
-                variance = float(np.sum(weight**2 * s2 / size) * size.sum())
+        if self.method == "uniform":
+            variance = float(np.sum(weight * self.plan.factor))
+        elif self.method == "stratified":
+            rows = estimate.true_matrix(self.strata, self.answers).values
+            shares = self.strata.label_weight
+            variance = len(shares) * float(np.sum(shares**2) - np.sum(rows**2))
+        else:
+            s2 = estimate.true_uncertainty(self.strata, self.answers, replacement=True)
+            variance = float(np.sum(weight**2 * s2 / size) * size.sum())
         quantile = max(1.0, NormalDist().inv_cdf((1 + self.confidence) / 2) ** 2)
         needed = 1.3 * quantile * variance / self.target**2 + 4 * len(self.strata)
         return ceil(min(needed, MOST_QUERIES))
@@ -216,7 +230,7 @@ class Study:
         sums = np.zeros((len(self.stops), len(recorded.truth)))
         asked = 0
         begun = time.perf_counter()
-        pool = ThreadPoolExecutor(cores())
+        pool = ThreadPoolExecutor(self.workers)
         try:
             # In order, whichever thread is first: the sum of floats depends on it.
             for chunk, part in zip(
@@ -228,7 +242,9 @@ class Study:
                 report(chunk.stop / self.runs)
         finally:
             pool.shutdown(cancel_futures=True)
-        return Outcome(errors, sums, asked, time.perf_counter() - begun)
+        seconds = time.perf_counter() - begun
+        logger.info("%s: %s queries replayed in %.2f s", self.method, f"{asked:,}", seconds)
+        return Outcome(errors, sums, asked, seconds)
 
     def _chunk(self, recorded: kernel.Recorded, checkpoints: Ints, runs: range) -> "Outcome":
         state = kernel.new_state(self.plan.design, len(self.strata.items), len(recorded.cell_entry))

@@ -102,8 +102,7 @@ class Sampler:
         self._cells: dict[tuple[int, str], int] = {}
         self._state = kernel.new_state(self._plan.design, len(strata.items), cells=64)
         self._drawn = np.zeros(len(self._plan.design.block_weight), np.int64)
-        for block in range(len(self._plan.design.block_weight)):
-            kernel.rescore(self._plan.design, self._plan.rule, self._state, block)
+        kernel.plant(self._plan.design, self._plan.rule, self._state)
 
     @property
     def asked(self) -> int:
@@ -119,7 +118,7 @@ class Sampler:
         """Give the next n queries, fewer when nothing is left to ask."""
         queries: list[Query] = []
         while len(queries) < n:
-            block = int(kernel.choose(self._state.tree))
+            block = int(kernel.choose(self._state.tree, self._state.lead))
             if block < 0:
                 break
             position = self._draw(block)

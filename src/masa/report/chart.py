@@ -55,12 +55,14 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
     """Draw the error that each method stays below against the number of queries."""
     import altair as alt
 
-    from_ = 2 * result.strata
+    # Once every item is asked the error is zero, which no logarithm shows: draw down to a third of the target.
+    floor = min(result.target_error, result.no_change_error or result.target_error) / 3
+    first = min(2 * result.strata, result.curves[0].queries[0])
     rows = [
-        {"queries": point.queries, "error": 100 * point.error_quantile, "method": curve.method}
+        {"queries": point.queries, "error": 100 * max(point.error_quantile, floor), "method": curve.method}
         for curve in result.curves
-        for point in curve.path
-        if point.queries >= min(from_, curve.path[-1].queries // 2) and point.error_quantile > 0
+        for point, before in zip(curve.path, (None, *curve.path), strict=False)
+        if point.queries >= first and (before is None or before.error_quantile > floor)
     ]
     methods = [curve.method for curve in result.curves]
     lines = (
@@ -89,11 +91,18 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
             ],
         )
     )
-    marks = [{"error": 100 * result.target_error, "what": f"target {100 * result.target_error:.3g}%"}]
+    layers: alt.LayerChart = lines + _mark(result.target_error, f"target {100 * result.target_error:.3g}%", above=False)
     if result.no_change_error:
-        marks.append({"error": 100 * result.no_change_error, "what": "saying nothing changed"})
-    base = alt.Chart(alt.InlineData(values=marks)).encode(y="error:Q")
-    rules = base.mark_rule(strokeDash=[4, 4], color="#444444")
-    words = base.mark_text(align="right", baseline="bottom", dy=-2, color="#444444", x="width").encode(text="what:N")
-    layers: alt.LayerChart = lines + rules + words
+        layers += _mark(result.no_change_error, f"saying nothing changed {100 * result.no_change_error:.3g}%", above=True)
     return layers.properties(title=title, width=560, height=360)
+
+
+def _mark(error: float, words: str, *, above: bool) -> "alt.LayerChart":
+    """Draw a level across the chart, with words at its left end."""
+    import altair as alt
+
+    base = alt.Chart(alt.InlineData(values=[{"error": 100 * error, "words": words}])).encode(y="error:Q")
+    line = base.mark_rule(strokeDash=[4, 4], color="#444444")
+    text = base.mark_text(align="left", baseline="bottom" if above else "top", x=4, dy=-3 if above else 3, color="#444444")
+    both: alt.LayerChart = line + text.encode(text="words:N")
+    return both

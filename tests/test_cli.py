@@ -1,0 +1,220 @@
+"""The command line as users and scripts meet it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import masa
+from masa import cli
+
+MASA = [sys.executable, "-m", "masa"]
+SMALL = "--runs", "20", "--budgets", "10,20"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    rows = [f"{i},{'yes' if i % 2 else 'no'},{'yes' if i % 3 else 'no'},{'yes' if i % 5 else 'no'},{i % 17}" for i in range(200)]
+    (tmp_path / "d.csv").write_text("id,label,old,new,hard\n" + "\n".join(rows) + "\n")
+    return tmp_path / "d.csv"
+
+
+def run(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*MASA, *map(str, words)], capture_output=True, text=True, timeout=120, check=False, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def replay(data: Path, *more: object) -> subprocess.CompletedProcess[str]:
+    return run("replay", data, "--label", "label", "--new", "new", *SMALL, *more)
+
+
+def test_json_is_one_object_with_the_promised_keys(data: Path) -> None:
+    done = replay(data, "--old", "old", "--difficulty", "hard", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["data"] == {"items": 200, "labels": 2, "predictions": 2, "strata": 6}
+    assert (found["runs"], found["seed"], found["replacement"]) == (20, 0, False)
+    assert found["no_change_error"] > 0
+    assert list(found["methods"]) == ["uniform", "post-stratified", "stratified", "masa", "optimal"]
+    for method in found["methods"].values():
+        assert method["queries"] == [10, 20]
+        assert {len(method[key]) for key in ("mean_squared_error", "error_quantile", "bias_share")} == {2}
+        assert isinstance(method["queries_for_target"], int)
+        assert method["draws_per_second"] > 0
+
+
+def test_the_table_shows_every_method_and_the_error_of_no_change(data: Path) -> None:
+    done = replay(data, "--old", "old", "--target-error", "0.05")
+    assert done.returncode == 0
+    for words in (
+        *masa.METHODS,
+        "saying nothing changed",
+        "Queries for an error of 5% or less in 95% of runs",
+        "post-stratified",
+    ):
+        assert words in done.stdout
+
+
+def test_notes_go_to_standard_error_unless_quiet(data: Path) -> None:
+    noisy, quiet = (
+        replay(data, "--old", "old", "--target-error", "3"),
+        replay(data, "--old", "old", "--target-error", "3", "--quiet"),
+    )
+    assert "proves nothing" in noisy.stderr
+    assert "proves nothing" not in noisy.stdout
+    assert quiet.stderr == ""
+
+
+@pytest.mark.parametrize("ending", ["html", "svg", "png"])
+def test_charts_are_written_in_each_format(data: Path, tmp_path: Path, ending: str) -> None:
+    chart = tmp_path / f"chart.{ending}"
+    assert replay(data, "--old", "old", "--plot", chart).returncode == 0
+    content = chart.read_bytes()
+    start = {"html": b"<!DOCTYPE html>", "svg": b"<svg", "png": b"\x89PNG"}[ending]
+    assert content.lstrip().startswith(start)
+    if ending == "svg":
+        for words in (b"post-stratified", b"queries", b"target 1%", b"saying nothing changed"):
+            assert words in content
+    if ending == "html":
+        assert b"<script src=" not in content
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "said"),
+    [
+        ("replay nowhere.csv --label label --new new", "data", "nowhere.csv does not exist"),
+        ("replay DATA --label lable --new new", "data", "did you mean 'label'?"),
+        ("replay DATA --new new", "usage", "--label"),
+        ("replay", "usage", "DATA"),
+        ("GOOD --nwe x", "usage", "--nwe"),
+        ("GOOD --runs many", "usage", "--runs"),
+        ("GOOD --budgets 0", "usage", "budgets are 0"),
+        ("GOOD --budgets a,b", "usage", "--budgets 500,1000,2000"),
+        ("GOOD --mix yes=1", "usage", "no share for 'no'"),
+        ("GOOD --mix yes", "usage", "label=share"),
+        ("GOOD --mix nowhere.json", "usage", "nowhere.json"),
+        ("GOOD --method mesa", "usage", "did you mean 'masa'?"),
+        ("GOOD --a much", "usage", "a is 'much'"),
+        ("GOOD --plot chart.pdf", "usage", ".svg"),
+        ("GOOD --plot nowhere/chart.svg", "usage", "no folder"),
+        ("GOOD --difficulty label", "data", "'no', which is not a number"),
+        ("nonsense", "usage", "nonsense"),
+    ],
+)
+def test_what_users_get_wrong_exits_2_and_says_what_and_how(
+    data: Path, capsys: pytest.CaptureFixture[str], words: str, kind: str, said: str
+) -> None:
+    typed = [
+        str(data) if word == "DATA" else word for word in words.replace("GOOD", "replay DATA --label label --new new").split()
+    ]
+    assert cli.main(typed) == 2
+    plain = capsys.readouterr()
+    assert plain.out == ""
+    assert said in plain.err
+    assert cli.main([*typed, "--json"]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["kind"] == kind
+    assert said in error["message"] + error["hint"]
+    assert set(error) == {"kind", "message", "hint"}
+
+
+def test_a_defect_exits_70_with_a_log_and_never_looks_like_a_verdict(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(sys.modules["masa.replay"], "replay_file", broken)
+    assert cli.main(["replay", str(data), "--label", "label", "--new", "new", "--json"]) == 70
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["kind"] == "defect"
+    log = Path(error["hint"].split()[-1])
+    assert "ZeroDivisionError: oops" in log.read_text()
+    log.unlink()
+
+
+def test_a_package_that_is_not_installed_is_named(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    assert cli.main(["replay", str(data), "--label", "label", "--new", "new", "--plot", "chart.svg"]) == 2
+    assert "pip install 'masa-shift[plot]'" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    assert cli.main(["demo"]) == 2
+    assert "pip install 'masa-shift[demo]'" in capsys.readouterr().err
+
+
+def test_a_long_replay_can_be_interrupted(data: Path) -> None:
+    words = [*MASA, "replay", str(data), "--label", "label", "--new", "new", "--runs", "1000000", "--with-replacement", "--json"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - begun < 10
+    assert json.loads(out)["error"]["kind"] == "interrupted"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_said_and_is_no_verdict(data: Path) -> None:
+    with open("/dev/full", "w") as full:
+        words = [*MASA, "replay", str(data), "--label", "label", "--new", "new", *SMALL]
+        for more in ([], ["--json"]):
+            done = subprocess.run([*words, *more], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+            assert done.returncode == 2
+            assert "no space left" in done.stderr
+
+
+def test_a_reader_that_leaves_is_no_verdict(data: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    words = [*MASA, "replay", str(data), "--label", "label", "--new", "new", *SMALL, "--json"]
+    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_text_that_the_terminal_cannot_show_does_not_stop_it(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("label,猫[red]\n" + "yes,no\nno,no\n" * 20, encoding="utf-8")
+    done = run(
+        "replay", tmp_path / "d.csv", "--label", "label", "--new", "猫[red]", "--old", "猫[red]", *SMALL,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_mix_is_read_from_pairs_json_and_files(tmp_path: Path) -> None:
+    (tmp_path / "mix.json").write_text('{"a,b": 1, "c=d": 2}')
+    assert cli.shares(str(tmp_path / "mix.json")) == {"a,b": 1.0, "c=d": 2.0}
+    assert cli.shares('{"x": 0.5}') == {"x": 0.5}
+    assert cli.shares("a=b=3,c=1e-3") == {"a=b": 3.0, "c": 0.001}
+
+
+def test_version_help_and_verbosity(data: Path) -> None:
+    assert run("--version").stdout.strip() == f"masa {masa.__version__}"
+    assert "replay" in run().stdout
+    assert "--budgets" in run("replay", "-h").stdout
+    loud = replay(data, "-v", "--difficulty", "hard")
+    assert "fingerprint" in loud.stderr
+    assert "6 strata" in loud.stderr
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """`masa --help` must stay quick to start; these modules take longer to load than all the rest."""
+    heavy = ("numpy", "numba", "duckdb", "pandas", "rich")
+    code = f"import sys; from masa.cli import main; main(['--help']); print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip().endswith("[]")
+
+
+def test_the_demo_shows_the_shift_and_the_costs() -> None:
+    done = run("demo", "--runs", "50")
+    assert done.returncode == 0
+    assert "'8' taken for '1'" in done.stdout
+    assert "saved against" in done.stdout
+    assert json.loads(run("demo", "--runs", "10", "--json").stdout)["data"]["items"] == 1797

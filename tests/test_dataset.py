@@ -1,0 +1,200 @@
+"""Reading and checking data files."""
+
+import gzip
+import os
+import random
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from masa.dataset import Dataset, column_names, read
+from masa.errors import DataError
+
+CSV = "id,label,new,hard,text\n1,yes,yes,0.5,a\n2,no,yes,0.25,b\n3,no,no,1,c\n"
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def table(path: Path, sql: str) -> Path:
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({sql}) TO '{path}'")
+    return path
+
+
+def refusal(source: Path | str, **columns: str) -> str:
+    with pytest.raises(DataError) as caught:
+        read(source, **{"label": "label", **columns})  # type: ignore[arg-type]
+    return f"{caught.value.message} / {caught.value.hint}"
+
+
+def test_the_same_rows_read_the_same_from_every_kind_of_file(tmp_path: Path) -> None:
+    csv = write(tmp_path / "a.csv", CSV)
+    rows = f"SELECT * FROM read_csv('{csv}', types={{'label': 'VARCHAR', 'new': 'VARCHAR'}})"
+    files = [
+        csv,
+        write(tmp_path / "b.csv.gz", gzip.compress(CSV.encode())),
+        write(tmp_path / "c.tsv", CSV.replace(",", "\t")),
+        write(tmp_path / "d.csv", CSV.replace(",", ";").replace("\n", "\r\n")),
+        write(tmp_path / "e.csv", CSV.encode("utf-16")),
+        write(tmp_path / "f.csv", b"\n\n" + CSV.encode("utf-8-sig")[3:]),
+        write(tmp_path / "g.csv", CSV.encode("utf-8-sig")),
+        table(tmp_path / "h.parquet", rows),
+        table(tmp_path / "i.json", rows).rename(tmp_path / "i.jsonl"),
+    ]
+    data = [read(file, label="label", id="id", predictions=["new"], difficulty="hard") for file in files]
+    for one in data:
+        assert [one.label.values[code] for code in one.label.codes] == ["yes", "no", "no"]
+        assert [one.predictions["new"].values[code] for code in one.predictions["new"].codes] == ["yes", "yes", "no"]
+        assert one.difficulty is not None
+        assert one.difficulty.tolist() == [0.5, 0.25, 1.0]
+    assert len({one.fingerprint() for one in data}) == 1
+
+
+def test_a_glob_and_a_folder_read_all_their_files(tmp_path: Path) -> None:
+    write(tmp_path / "1.csv", "label,id\na,1\nb,2\n")
+    write(tmp_path / "2.csv", "id,label\n3,c\n")
+    write(tmp_path / "_SUCCESS", "")
+    for source in (tmp_path, tmp_path / "*.csv", f"{tmp_path}/[12].csv"):
+        data = read(source, label="label", id="id")
+        assert [data.label.values[code] for code in data.label.codes] == ["a", "b", "c"]
+
+
+def test_a_file_name_with_a_pattern_in_it_is_that_file(tmp_path: Path) -> None:
+    name = tmp_path / "what's [1]*?.csv"
+    write(name, "label\nx\n")
+    write(tmp_path / "what's 1.csv", "label\ny\n")
+    assert read(name, label="label").label.values == ("x",)
+
+
+def test_labels_of_any_type_and_script_are_compared_as_text(tmp_path: Path) -> None:
+    data = read(table(tmp_path / "a.parquet", "SELECT unnest([true, false]) AS label, unnest([1, 0]) AS new"), label="label")
+    assert data.label.values == ("false", "true")
+    texts = ["猫", "كلب", "007", "7", " 7", "null", "NA", "İ", "a\u0301", "á", "<b>&", "x'y\"z", "🙂"]
+    content = "label\n" + "".join('"' + text.replace('"', '""') + '"\n' for text in texts)
+    assert set(read(write(tmp_path / "b.csv", content), label="label").label.values) == set(texts)
+
+
+def test_whole_floats_are_whole_numbers_and_a_hole_is_no_answer(tmp_path: Path) -> None:
+    """A column of integers with a missing value reaches many files as 0.0, 1.0, NaN."""
+    file = table(tmp_path / "a.parquet", "SELECT unnest([0, 1, 2]) AS label, unnest([0.0::DOUBLE, 1, 'nan']) AS new")
+    data = read(file, label="label", predictions=["new"])
+    assert data.predictions["new"].values == ("0", "1", "<invalid>")
+    assert any("no prediction for 1 of 3 items" in note for note in data.notes)
+
+
+def test_whole_numbers_sort_by_size() -> None:
+    assert Dataset.of([10, 9, -1]).label.values == ("-1", "9", "10")
+
+
+def test_fingerprints_tell_contents_apart_but_not_orders_of_rows(tmp_path: Path) -> None:
+    lines = [f"{i},{'ab'[i % 2]},{i / 7}" for i in range(50)]
+    shuffled = random.Random(0).sample(lines, len(lines))
+    head = "id,label,hard\n"
+
+    def fingerprint(rows: list[str], name: str, **columns: str) -> str:
+        file = write(tmp_path / name, head + "\n".join(rows) + "\n")
+        return read(file, label="label", difficulty="hard", **columns).fingerprint()  # type: ignore[arg-type]
+
+    same = fingerprint(lines, "a.csv", id="id")
+    assert fingerprint(shuffled, "b.csv", id="id") == same
+    assert fingerprint(shuffled, "c.csv") != fingerprint(lines, "d.csv")
+    for place, other in ((0, "0,b,0.0"), (7, "7,b,1.0000001"), (3, "99,b,0.42857142857142855")):
+        assert fingerprint([*lines[:place], other, *lines[place + 1 :]], "e.csv", id="id") != same
+    assert fingerprint(lines[:-1], "f.csv", id="id") != same
+
+
+def test_a_missing_column_suggests_the_nearest(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", CSV)
+    assert "no column 'lable' / did you mean 'label'?" in refusal(file, label="lable")
+    assert "did you mean 'label'?" in refusal(file, label="LABEL")
+    assert "its columns are 'id', 'label', 'new', 'hard', 'text'" in refusal(file, label="zzzzzz")
+    assert column_names(file) == ("id", "label", "new", "hard", "text")
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "said"),
+    [
+        ("", {}, "a.csv is empty"),
+        ("id,label\n", {}, "no rows"),
+        ("id,label\n1,a\n2,\n3,\n", {}, "a.csv, row 2: no value in column 'label' (2 rows have none)"),
+        ("id,label\n1,a\n2,b\n1,c\n", {"id": "id"}, "a.csv, row 3: column 'id' has '1' again, first in"),
+        ("id,label\n1,a\n2,<error>\n", {}, "a.csv, row 2: column 'label' has the value '<error>'"),
+        ("label,d\na,0.5\nb,abc\n", {"difficulty": "d"}, "a.csv, row 2: column 'd' has 'abc', which is not a number"),
+        ("label,d\na,0.5\nb,NaN\n", {"difficulty": "d"}, "a.csv, row 2: column 'd' has 'NaN', which is not a number"),
+        ("label,d\na,0.5\nb,\n", {"difficulty": "d"}, "a.csv, row 2: column 'd' has no value"),
+        ("label,d\na,0.5\nb,-1\n", {"cost": "d"}, "row 2: column 'd' has '-1', which is not a number of 0 or more"),
+        ("label,d\na,0.5\nb,inf\n", {"cost": "d"}, "row 2: column 'd' has 'inf', which is not a number of 0 or more"),
+        ("id,label\n1,a\n2,b,c\n", {}, "a.csv, line 3: 3 columns where the header has 2"),
+        ('id,label\n1,"a\n2,b\n', {}, "a.csv, line 2: a quote is opened and not closed"),
+        ("label,label\na,b\n", {}, "column 'label' of"),
+        (b"id,label\n1,caf\xe9\n", {}, "UTF-8"),
+        (b"id,label\n" + b"1,a\n" * 50_000 + b"2,\xff\n", {}, "a.csv, line 50,002: not UTF-8"),
+        ("label\n" + "\n".join(f"l{i}" for i in range(1001)), {}, "more than 1,000 different values"),
+    ],
+)
+def test_bad_files_are_refused_with_the_place(tmp_path: Path, content: str | bytes, columns: dict[str, str], said: str) -> None:
+    assert said in refusal(write(tmp_path / "a.csv", content), **columns)
+
+
+def test_the_place_is_right_in_the_second_file_too(tmp_path: Path) -> None:
+    write(tmp_path / "1.csv", "label,id\na,1\nb,2\n")
+    write(tmp_path / "2.csv", "id,label\n3,c\n4,\n")
+    write(tmp_path / "3.csv", "id,label\n5,c\n")
+    assert f"{tmp_path / '2.csv'}, row 2: no value" in refusal(tmp_path)
+
+
+def test_files_that_are_not_what_their_name_says_are_refused(tmp_path: Path) -> None:
+    assert "magic bytes" in refusal(write(tmp_path / "a.parquet", "PAR1 not really"))
+    assert "line" in refusal(write(tmp_path / "b.jsonl", '{"label": "x"}\n{"label": \n'))
+    assert "cannot be read" in refusal(write(tmp_path / "c.csv.gz", b"\x1f\x8b\x08\x00broken"))
+    assert "kind of file" in refusal(write(tmp_path / "d.xlsx", "x"))
+    assert "does not exist / did you mean" in refusal(tmp_path / "d.xls")
+    assert "several kinds" in refusal(tmp_path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "no data files" in refusal(empty)
+    assert "lists, objects or bytes" in refusal(table(tmp_path / "e.parquet", "SELECT [1] AS label"))
+    assert "lists, objects or bytes" in refusal(write(tmp_path / "f.jsonl", '{"label": {"a": 1}}\n'))
+
+
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", CSV)
+    file.chmod(0)
+    if os.access(file, os.R_OK):
+        file.unlink()
+        file.symlink_to(tmp_path / "nowhere.csv")  # Root may read anything; a dangling link it may not.
+        assert "does not exist" in refusal(file)
+    else:
+        assert "cannot be read" in refusal(file)
+
+
+def test_predictions_that_only_look_like_labels_are_pointed_out(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "label,case,float,other\nyes,Yes,1.0,x\nno,no,0.0,y\n")
+    notes = " ".join(read(file, label="label", predictions=["case", "other"]).notes)
+    assert "'case' has the prediction 'Yes', which is not the label 'yes'" in notes
+    assert "no prediction in 'other' is one of the labels" in notes
+
+
+def test_a_label_seen_once_is_pointed_out(tmp_path: Path) -> None:
+    data = read(write(tmp_path / "a.csv", "label\na\na\nb\n"), label="label")
+    assert data.notes == ("only one item has the label 'b'; it is a stratum of its own",)
+
+
+def test_only_the_named_columns_are_read(tmp_path: Path) -> None:
+    """Invalid values elsewhere do not matter, and a column may serve twice."""
+    file = write(tmp_path / "a.csv", "label,junk,n\n3,\n".replace("3,", "3,,") + "1,x,nan\n")
+    data = read(file, label="label", difficulty="label")
+    assert data.difficulty is not None
+    assert data.difficulty.tolist() == [3.0, 1.0]
+
+
+def test_columns_in_memory_are_checked_too() -> None:
+    for label, difficulty in (([], None), (["a", None], None), (["<error>"], None), (["a", "b"], [1.0]), (["a"], [float("nan")])):
+        with pytest.raises(DataError):
+            Dataset.of(label, difficulty=difficulty)
+    assert len(Dataset.of(np.array([1, 2]).tolist(), predictions={"p": [1, 3]})) == 2
