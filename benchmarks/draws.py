@@ -18,7 +18,7 @@ import numpy as np
 
 from masa import _kernel as kernel
 from masa import estimate, sampler
-from masa.dataset import Column, Dataset
+from masa.dataset import Column
 from masa.records import Floats, Ints
 from masa.strata import Strata
 
@@ -56,7 +56,8 @@ def plain(strata: Strata, answers: Column, draws: int, *, keep: bool) -> float:
         seen[i][y] += 1
 
     def criterion(i: int) -> float:
-        return p[i] / n[i] * (sqrt(max(0.0, s2[i])) + (1.0 / n[i]) ** 0.25)
+        value: float = p[i] / n[i] * (sqrt(max(0.0, s2[i])) + (1.0 / n[i]) ** 0.25)
+        return value
 
     for i in range(count):
         draw(i)
@@ -112,7 +113,7 @@ class Compiled:
 
 
 def best(work: Callable[[Compiled], None], strata: Strata, answers: Column, draws: int) -> float:
-    """The quickest of several: the others were disturbed by something else on the machine."""
+    """Time the quickest of several: the others were disturbed by something else on the machine."""
     times = []
     for _ in range(REPEATS):
         ready = Compiled(strata, answers)

@@ -28,7 +28,7 @@ def table(path: Path, sql: str) -> Path:
 
 def refusal(source: Path | str, **columns: str) -> str:
     with pytest.raises(DataError) as caught:
-        read(source, **{"label": "label", **columns})  # type: ignore[arg-type]
+        read(source, **{"label": "label", **columns})
     return f"{caught.value.message} / {caught.value.hint}"
 
 
@@ -67,7 +67,7 @@ def test_a_glob_and_a_folder_read_all_their_files(tmp_path: Path) -> None:
 def test_a_file_name_with_a_pattern_in_it_is_that_file(tmp_path: Path) -> None:
     name = tmp_path / "what's [1]*?.csv"
     write(name, "label\nx\n")
-    write(tmp_path / "what's 1.csv", "label\ny\n")
+    write(tmp_path / "what's 1xx.csv", "label\ny\n")
     assert read(name, label="label").label.values == ("x",)
 
 
@@ -98,7 +98,7 @@ def test_fingerprints_tell_contents_apart_but_not_orders_of_rows(tmp_path: Path)
 
     def fingerprint(rows: list[str], name: str, **columns: str) -> str:
         file = write(tmp_path / name, head + "\n".join(rows) + "\n")
-        return read(file, label="label", difficulty="hard", **columns).fingerprint()  # type: ignore[arg-type]
+        return read(file, label="label", difficulty="hard", **columns).fingerprint()
 
     same = fingerprint(lines, "a.csv", id="id")
     assert fingerprint(shuffled, "b.csv", id="id") == same

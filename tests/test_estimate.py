@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import naive
 from masa import estimate
 from masa.dataset import Dataset
 from masa.errors import DataError
@@ -26,7 +27,7 @@ def test_a_shift_lines_up_predictions_by_name() -> None:
     new = Matrix(labels, ("a", "<error>"), np.array([[0.5, 0.0], [0.25, 0.25]]))
     shift = Shift(old, new)
     assert shift.delta.columns.tolist() == ["a", "b", "<error>"]
-    assert shift.delta.loc["b"].tolist() == [0.25, -0.5, 0.25]
+    assert shift.delta.to_numpy()[1].tolist() == [0.25, -0.5, 0.25]
     assert shift.accuracy.change == pytest.approx(-0.4)
     assert shift.recall["a"].change == pytest.approx(0.2)
     assert shift.precision["a"].new == pytest.approx(0.5 / 0.75)
@@ -52,6 +53,16 @@ def test_strata_tell_their_answers_and_uncertainty() -> None:
     assert (a.label, a.items, a.answers, a.weight) == ("a", 3, 3, 0.75)
     assert a.uncertainty == pytest.approx(2 / 3)
     assert (b.answers, b.uncertainty) == (0, None)
+
+
+def test_the_true_uncertainty_is_the_chance_that_two_draws_differ() -> None:
+    answers = ["x", "x", "y", "z", "x"]
+    data = Dataset.of(["a"] * 5 + ["b"], predictions={"new": [*answers, "x"]})
+    strata, new = Strata.build(data.label), data.predictions["new"]
+    again = np.mean([one != other for one in answers for other in answers])
+    assert estimate.true_uncertainty(strata, new, replacement=True).tolist() == pytest.approx([again, 0.0])
+    once = naive.share_of_differing_pairs(answers)
+    assert estimate.true_uncertainty(strata, new, replacement=False).tolist() == pytest.approx([once, 0.0])
 
 
 def test_a_stratum_without_answers_takes_its_labels_mean_else_zero() -> None:

@@ -89,6 +89,13 @@ def test_kernels_equal_their_twins_draw_by_draw(
         np.testing.assert_allclose(fast.entries(), entries, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize("a", [0.1, 1.0, 15.0])
+def test_long_runs_of_the_papers_rule_equal_their_twin(case: tuple[Strata, Column], replacement: bool, a: float) -> None:
+    fast, slow = twins(*case, "masa", replacement=replacement, a=a, key=naive.run_key(0, 0))
+    assert [fast.step() for _ in range(300)] == [slow.step() for _ in range(300)]
+
+
 @given(st.lists(st.sampled_from("abcd"), min_size=2, max_size=40))
 def test_uncertainty_is_the_share_of_differing_pairs(answers: list[str]) -> None:
     counts = [answers.count(letter) for letter in set(answers)]

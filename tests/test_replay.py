@@ -9,7 +9,7 @@ from masa import replay as replay_module_is_shadowed
 from masa.dataset import Dataset
 from masa.errors import UsageError
 from masa.records import Replay
-from masa.replay import _grid, cores, replay, replay_file
+from masa.replay import _bias_share, _grid, cores, replay, replay_file
 
 
 def data(items: int = 600, seed: int = 0) -> Dataset:
@@ -40,8 +40,11 @@ def test_asking_every_item_once_leaves_no_error() -> None:
 
 def test_queries_for_the_target_are_the_first_that_reach_it() -> None:
     """On a grid no coarser than 2% around the answer, and nothing before it reaches the target."""
-    for target in (0.005, 0.02, 0.1, 0.4):
-        for curve in replay(data(), new="new", runs=200, target_error=target, replacement=True, budgets=[50]).curves:
+    rng = np.random.default_rng(0)
+    two = Dataset.of(rng.integers(0, 2, 600).tolist(), predictions={"new": rng.integers(0, 2, 600).tolist()})
+    for known, target, confidence in ((data(), 0.005, 0.95), (data(), 0.02, 0.95), (data(), 0.4, 0.95), (two, 0.01, 0.03)):
+        options = {"target_error": target, "confidence": confidence}
+        for curve in replay(known, new="new", runs=200, replacement=True, budgets=[50], **options).curves:  # type: ignore[arg-type]
             needed = curve.queries_for_target
             assert needed is not None
             below = [point for point in curve.path if point.queries < needed]
@@ -76,7 +79,7 @@ def test_the_error_of_saying_nothing_changed_is_the_norm_of_the_shift() -> None:
     truth = np.zeros((4, 5))
     for name, sign in (("new", 1), ("old", -1)):
         column = recorded.predictions[name]
-        names = [int(column.values[code]) for code in column.codes]
+        names = np.array([int(column.values[code]) for code in column.codes])
         np.add.at(truth, (recorded.label.codes, names), sign / len(recorded))
     assert result.no_change_error == pytest.approx(np.linalg.norm(truth))
     assert replay(recorded, new="new", runs=10).no_change_error is None
@@ -100,6 +103,28 @@ def test_a_target_out_of_reach_is_none() -> None:
     assert [curve.queries_for_target for curve in result.curves] == [None, None]
     assert sum("does not reach the target within 1,000,000 queries" in note for note in result.notes) == 2
     assert result.saving("masa", "uniform") is None
+
+
+def test_the_search_goes_on_until_the_target_is_reached_or_the_limit_is() -> None:
+    """Without exploration two equal answers settle a stratum for good, however many queries follow."""
+    rng = np.random.default_rng(0)
+    label = np.repeat(["sure", "unsure"], 500)
+    wrong = rng.random(1000) < np.where(label == "sure", 0.02, 0.5)
+    stuck = Dataset.of(label.tolist(), predictions={"new": np.where(wrong, "x", label).tolist()})
+    result = replay(stuck, new="new", runs=40, a=0.0, replacement=True, methods=["masa"])
+    assert result.curves[0].path[-1].queries == 1_000_000
+    assert result.curves[0].queries_for_target is None
+
+
+def test_the_bias_that_few_runs_show_is_not_counted() -> None:
+    estimates = np.random.default_rng(0).normal(size=(10, 2000))
+    mse = float(np.mean(np.sum(estimates**2, axis=1)))
+    assert np.sum(estimates.mean(axis=0) ** 2) / mse == pytest.approx(0.1, abs=0.01)
+    assert _bias_share(estimates.mean(axis=0), mse, 10) == pytest.approx(0.0, abs=0.01)
+    shifted = estimates + 1.0
+    mse = float(np.mean(np.sum(shifted**2, axis=1)))
+    assert _bias_share(shifted.mean(axis=0), mse, 10) == pytest.approx(0.5, abs=0.02)
+    assert _bias_share(np.zeros(2), 0.0, 10) == 0.0
 
 
 def test_a_perfect_api_is_known_after_one_look_at_each_stratum() -> None:

@@ -185,10 +185,10 @@ class Study:
         """Simulate as far as the budgets and the target ask for."""
         recorded = estimate.recorded(self.strata, self.answers, group=self.plan.group, factor=self.plan.factor)
         limit = MOST_QUERIES if self.plan.rule.replacement else len(self.strata.items)
-        high = min(limit, self._enough())
+        high = min(limit, self._enough(recorded))
         low = max(1, high // 12)
         while True:
-            grid = _grid(low, max(high, self.stops[-1]), self.stops)
+            grid = _grid(low, high, self.stops)
             outcome = self._simulate(recorded, grid, report)
             hits = np.mean(outcome.errors <= self.target, axis=0) >= self.confidence
             first = int(np.argmax(hits)) if hits.any() else None
@@ -201,18 +201,17 @@ class Study:
                 break
         return self._summary(recorded, grid, outcome, None if first is None else int(grid[first]))
 
-    def _enough(self) -> int:
+    def _enough(self, recorded: kernel.Recorded) -> int:
         """Guess how many queries reach the target, on the safe side, from the closed forms of the variance.
 
         The largest quantile of a squared error relative to its mean is that of a single normal variable.
         """
         weight, size = self.strata.weight, self.strata.size
         if self.method == "uniform":
-            variance = float(np.sum(weight * self.plan.factor))
+            variance = float(np.sum(weight * self.plan.factor) - np.sum(recorded.truth**2))
         elif self.method == "stratified":
-            rows = estimate.true_matrix(self.strata, self.answers).values
             shares = self.strata.label_weight
-            variance = len(shares) * float(np.sum(shares**2) - np.sum(rows**2))
+            variance = len(shares) * float(np.sum(shares**2) - np.sum(recorded.truth**2))
         else:
             s2 = estimate.true_uncertainty(self.strata, self.answers, replacement=True)
             variance = float(np.sum(weight**2 * s2 / size) * size.sum())
