@@ -42,6 +42,15 @@ PAPER = ["4.5K / 19.7K", "10.3K / 20.8K", "7.8K / 18.0K", "4.8K / 20.8K", "2.6K 
 PAPER += ["3.6K / 17.0K", "2.4K / 18.5K", "4.2K / 17.0K", "1.1K / 18.5K", "1.6K / 15.2K", "3.3K / 17.0K"]
 """What the paper's Table 1 has for MASA / uniform or stratified."""
 
+PAIRS = [
+    ("masa", "uniform"),
+    ("masa", "post-stratified"),
+    ("masa, each item once", "post-stratified, each item once"),
+    ("masa, each item once", "masa"),
+    ("optimal", "masa"),
+]
+"""Whose savings against whom are summed up below the table."""
+
 ONCE = ("post-stratified", "masa", "optimal")
 
 
@@ -70,10 +79,16 @@ def main() -> None:
     columns = [*METHODS, *(f"{method}, each item once" for method in ONCE)]
     print(f"| case | {' | '.join(columns)} | MASA / U in the paper |")
     print("|---" * (len(columns) + 2) + "|")
+    table = []
     for case, paper in zip(CASES, PAPER, strict=True):
         found = needed(folder, case, runs=runs)
+        table.append(found)
         cells = ["-" if found[name] is None else f"{found[name]:,}" for name in columns]
         print(f"| {case} | {' | '.join(cells)} | {paper} |", flush=True)
+    print()
+    for method, against in PAIRS:
+        saved = [1 - mine / other for row in table if (mine := row[method]) and (other := row[against])]
+        print(f"{method} against {against}: saves {min(saved):.0%} to {max(saved):.0%}")
 
 
 if __name__ == "__main__":

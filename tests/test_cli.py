@@ -217,4 +217,16 @@ def test_the_demo_shows_the_shift_and_the_costs() -> None:
     assert done.returncode == 0
     assert "'8' taken for '1'" in done.stdout
     assert "saved against" in done.stdout
-    assert json.loads(run("demo", "--runs", "10", "--json").stdout)["data"]["items"] == 1797
+
+
+def test_the_demos_predictions_can_be_saved_and_replayed(tmp_path: Path) -> None:
+    file = tmp_path / "digits.csv"
+    saved = json.loads(run("demo", "--runs", "30", "--save", file, "--json").stdout)
+    columns = ["--label", "label", "--old", "8x8.prediction", "--new", "4x4.prediction", "--difficulty", "cheap.confidence"]
+    again = json.loads(run("replay", file, *columns, "--runs", "30", "--budgets", "200,400,800", "--json").stdout)
+    for result in (saved, again):
+        assert result["data"]["items"] == 1797
+        for method in result["methods"].values():
+            del method["draws_per_second"]
+    assert again == saved
+    assert run("demo", "--runs", "3", "--save", tmp_path / "nowhere" / "x.csv").returncode == 2

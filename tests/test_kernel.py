@@ -1,6 +1,7 @@
 """The compiled kernels against their slow twins."""
 
-from math import sqrt
+from itertools import product
+from math import prod, sqrt
 
 import numpy as np
 import pytest
@@ -101,6 +102,22 @@ def test_uncertainty_is_the_share_of_differing_pairs(answers: list[str]) -> None
     counts = [answers.count(letter) for letter in set(answers)]
     pairs = sum(count * (count - 1) for count in counts)
     assert kernel.uncertainty(pairs, len(answers)) == pytest.approx(naive.share_of_differing_pairs(answers), abs=1e-15)
+
+
+def test_the_papers_update_as_printed_is_biased_and_the_corrected_one_is_the_definition() -> None:
+    """Over all sequences of five answers of three kinds: with 1/n the score is too small by (n - 1)/n, with 2/n it is exact."""
+    shares = {"a": 0.5, "b": 0.3, "c": 0.2}
+    truth = 1 - sum(share**2 for share in shares.values())
+    printed_mean = 0.0
+    for answers in product(shares, repeat=5):
+        printed = corrected = 0.0
+        for n, answer in enumerate(answers[1:], start=2):
+            news = 1 - answers[: n - 1].count(answer) / (n - 1)
+            printed += (news - printed) / n
+            corrected += 2 * (news - corrected) / n
+            assert corrected == pytest.approx(naive.share_of_differing_pairs(list(answers[:n])))
+        printed_mean += prod(shares[answer] for answer in answers) * printed
+    assert printed_mean == pytest.approx(truth * 4 / 5)
 
 
 def test_an_unknown_uncertainty_is_never_taken_for_certainty() -> None:

@@ -47,6 +47,7 @@ Exploration = Annotated[str, typer.Option("--a", metavar="A", help="Exploration 
 Mix = Annotated[str | None, typer.Option(metavar="MIX", help="Mix of labels to estimate for: label=share,... or a JSON file.")]
 Seed = Annotated[int, typer.Option(metavar="S", help="Same seed, same numbers.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a chart: .html, .svg or .png.")]
+Save = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the recorded predictions as CSV.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
 Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more; twice for all.")]
@@ -120,13 +121,17 @@ def replay(
 
 
 @app.command()
-def demo(runs: Runs = 1000, seed: Seed = 0, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = 0) -> None:
+def demo(
+    runs: Runs = 1000, seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = 0
+) -> None:
     """See it work on two real models of handwritten digits: no key, no server, no file."""
     from masa import demo as case
     from masa.report import terminal
 
     with running(quiet=quiet, verbose=verbose) as progress:
         result = case.run(runs=runs, seed=seed, progress=progress)
+    if save is not None:
+        case.save(result.data, save)
     if as_json:
         print_json(result.replay.to_dict())
         return

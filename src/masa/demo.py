@@ -1,10 +1,12 @@
 """A case that needs no key and no file: two real models of handwritten digits as an API before and after an update."""
 
+import csv
 from dataclasses import dataclass
+from pathlib import Path
 
 from masa import estimate
 from masa.dataset import Dataset
-from masa.errors import MissingPackageError
+from masa.errors import MissingPackageError, UsageError
 from masa.records import Answer, Progress, Replay, Shift
 from masa.replay import replay
 from masa.sampler import Sampler
@@ -24,6 +26,7 @@ BUDGETS = (200, 400, 800)
 class Demo:
     """One assessment within a budget, the truth it did not see, and many replays of it."""
 
+    data: Dataset
     budget: int
     estimated: Shift
     true: Shift
@@ -40,6 +43,7 @@ def run(*, runs: int = 1000, seed: int = 0, progress: Progress | None = None) ->
         for query in sampler.ask(1):
             sampler.tell(Answer(query.item, answers.values[answers.codes[query.item]]))
     return Demo(
+        data=data,
         budget=BUDGET,
         estimated=estimate.shift(sampler.tally(), old=old, strata=strata),
         true=Shift(old=old, new=estimate.true_matrix(strata, answers)),
@@ -54,6 +58,20 @@ def run(*, runs: int = 1000, seed: int = 0, progress: Progress | None = None) ->
             progress=progress,
         ),
     )
+
+
+def save(data: Dataset, path: Path) -> None:
+    """Write the recorded answers as CSV, to try `masa replay` on."""
+    columns = [data.label, *data.predictions.values()]
+    texts = [[column.values[code] for code in column.codes] for column in columns]
+    numbers = [] if data.difficulty is None else data.difficulty.tolist()
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            rows = csv.writer(file)
+            rows.writerow(["id", *(column.name for column in columns), "cheap.confidence"])
+            rows.writerows(zip(range(len(data)), *texts, numbers, strict=True))
+    except OSError as exc:
+        raise UsageError(f"{path} cannot be written: {exc.strerror}", hint="give another place with --save") from exc
 
 
 def digits() -> Dataset:
