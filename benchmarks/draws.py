@@ -100,11 +100,12 @@ class Compiled:
         self.plan = sampler.plan(strata, "masa", replacement=True)
         self.recorded = estimate.recorded(strata, answers, group=self.plan.group, factor=self.plan.factor)
         self.state = kernel.new_state(self.plan.design, len(strata.items), len(self.recorded.cell_entry))
+        self.seen = np.zeros(len(self.state.counts) + 1, np.int32)
         kernel.plant(self.plan.design, self.plan.rule, self.state)
         self.draw(2 * len(strata))
 
     def draw(self, draws: int) -> None:
-        kernel.advance(self.plan.design, self.recorded, self.plan.rule, self.state, np.uint64(1), draws)
+        kernel.advance(self.plan.design, self.recorded, self.plan.rule, self.state, self.seen, np.uint64(1), draws)
 
     def scan(self, draws: int) -> None:
         design, recorded, state = self.plan.design, self.recorded, self.state

@@ -59,14 +59,15 @@ class Fast:
         self.recorded = estimate.recorded(strata, answers, group=self.plan.group, factor=self.plan.factor)
         self.state = kernel.new_state(self.plan.design, len(strata.items), len(self.recorded.cell_entry))
         self.key = np.uint64(key)
+        self.seen = np.zeros(len(self.state.counts) + 1, np.int32)
         kernel.plant(self.plan.design, self.plan.rule, self.state)
 
     def step(self) -> int:
-        return kernel.advance(self.plan.design, self.recorded, self.plan.rule, self.state, self.key, 1)
+        return kernel.advance(self.plan.design, self.recorded, self.plan.rule, self.state, self.seen, self.key, 1)
 
     def entries(self) -> Floats:
         entries = np.zeros(len(self.recorded.truth))
-        kernel.add_up(self.plan.design, self.recorded, self.state, entries)
+        kernel.add_up(self.plan.design, self.recorded, self.state, self.seen, entries)
         return entries
 
 

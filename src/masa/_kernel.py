@@ -96,6 +96,10 @@ class Recorded(NamedTuple):
     """(C,) what one answer of the cell weighs, relative to its group's share"""
     truth: Floats
     """(E,) the entries of the matrix that ever occur; the others are zero for every estimate"""
+    truth_squared: float
+    """the sum of their squares"""
+    truth_entries: int
+    """how many of them are not zero"""
 
 
 def new_state(design: Design, items: int, cells: int) -> State:
@@ -215,8 +219,11 @@ def pick(order: Codes, first: int, size: int, draw: int, u: float) -> int:
 
 
 @jit
-def advance(design: Design, recorded: Recorded, rule: Rule, state: State, key: np.uint64, queries: int) -> int:
-    """Ask that many queries, answering each from the record; give the last position asked, or -1 when all are done."""
+def advance(design: Design, recorded: Recorded, rule: Rule, state: State, seen: Codes, key: np.uint64, queries: int) -> int:
+    """Ask that many queries, answering each from the record; give the last position asked, or -1 when all are done.
+
+    seen (C + 1,) collects the cells that have answers; its last place counts them.
+    """
     start, block_weight = design.start, design.block_weight
     cell_of, group_of = recorded.cell, recorded.cell_group
     issued, answered, pairs = state.issued, state.answered, state.pairs
@@ -233,6 +240,9 @@ def advance(design: Design, recorded: Recorded, rule: Rule, state: State, key: n
         issued[block] = n + 1
         cell = cell_of[position]
         group = group_of[cell]
+        if counts[cell] == 0:
+            seen[seen[-1]] = cell
+            seen[-1] += 1
         pairs[group] += 2 * np.int64(counts[cell])
         counts[cell] += 1
         answered[group] += 1
@@ -271,24 +281,45 @@ def group_shares(design: Design, answered: Ints) -> Floats:
 
 
 @jit
-def add_up(design: Design, recorded: Recorded, state: State, entries: Floats) -> None:
-    """Estimate the matrix from the counts into entries (E,)."""
+def add_up(design: Design, recorded: Recorded, state: State, seen: Codes, entries: Floats) -> None:
+    """Add the estimate of the matrix to entries (E,), from the cells in seen (C + 1,)."""
     shares = group_shares(design, state.answered)
-    entries[:] = 0.0
-    for cell in range(len(state.counts)):
-        if state.counts[cell] > 0:
-            group = recorded.cell_group[cell]
-            mean = state.counts[cell] / state.answered[group]
-            entries[recorded.cell_entry[cell]] += shares[group] * recorded.cell_factor[cell] * mean
+    for place in range(seen[-1]):
+        cell = seen[place]
+        group = recorded.cell_group[cell]
+        mean = state.counts[cell] / state.answered[group]
+        entries[recorded.cell_entry[cell]] += shares[group] * recorded.cell_factor[cell] * mean
 
 
 @jit
-def reset(rule: Rule, state: State, blank: Floats, first: Codes) -> None:
+def settle(recorded: Recorded, seen: Codes, entries: Floats, total: Floats) -> float:
+    """Give the Frobenius error of an estimate in entries (E,), add it to total (E,) or (0,), and set entries to zero.
+
+    Entries without answers are estimated as zero: together they miss all of the truth that the others do not have.
+    """
+    squared, missed, left = 0.0, recorded.truth_squared, recorded.truth_entries
+    for place in range(seen[-1]):
+        entry = recorded.cell_entry[seen[place]]
+        value = entries[entry]
+        if value != 0.0:
+            entries[entry] = 0.0
+            squared += (value - recorded.truth[entry]) ** 2
+            missed -= recorded.truth[entry] ** 2
+            left -= 1
+            if len(total) > 0:
+                total[entry] += value
+    return sqrt(squared + (max(0.0, missed) if left > 0 else 0.0))
+
+
+@jit
+def reset(rule: Rule, state: State, seen: Codes, blank: Floats, first: Codes) -> None:
     """Forget all answers; blank (2T,) and first (2T,) are the tournament of a state without any."""
+    for place in range(seen[-1]):
+        state.counts[seen[place]] = 0
+    seen[-1] = 0
     state.issued[:] = 0
     state.answered[:] = 0
     state.pairs[:] = 0
-    state.counts[:] = 0
     state.tree[:] = blank
     state.lead[:] = first
     if not rule.replacement:
@@ -315,23 +346,18 @@ def simulate(
     """
     plant(design, rule, state)
     blank, first = state.tree.copy(), state.lead.copy()
-    entries = np.zeros(len(recorded.truth))
+    seen = np.zeros(len(state.counts) + 1, np.int32)
+    entries, nowhere = np.zeros(len(recorded.truth)), np.zeros(0)
     asked = 0
     for run in range(len(keys)):
         if run > 0:
-            reset(rule, state, blank, first)
+            reset(rule, state, seen, blank, first)
         queries = 0
         for at in range(len(checkpoints)):
-            advance(design, recorded, rule, state, keys[run], checkpoints[at, 0] - queries)
+            advance(design, recorded, rule, state, seen, keys[run], checkpoints[at, 0] - queries)
             queries = checkpoints[at, 0]
-            add_up(design, recorded, state, entries)
-            squared = 0.0
-            for entry in range(len(entries)):
-                squared += (entries[entry] - recorded.truth[entry]) ** 2
-            errors[run, at] = sqrt(squared)
+            add_up(design, recorded, state, seen, entries)
             row = checkpoints[at, 1]
-            if row >= 0:
-                for entry in range(len(entries)):
-                    sums[row, entry] += entries[entry]
+            errors[run, at] = settle(recorded, seen, entries, sums[row] if row >= 0 else nowhere)
         asked += state.issued.sum()
     return asked

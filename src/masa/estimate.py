@@ -81,10 +81,13 @@ def recorded(strata: Strata, answers: Column, *, group: Codes, factor: Floats) -
     cells, cell = np.unique(keys, return_inverse=True)
     stratum, prediction = cells // width, cells % width
     entries, entry = np.unique(strata.label[stratum].astype(np.int64) * width + prediction, return_inverse=True)
+    truth = true_matrix(strata, answers).values.ravel()[entries]
     return kernel.Recorded(
         cell=cell.astype(np.int32),
         cell_group=group[stratum],
         cell_entry=entry.astype(np.int32),
         cell_factor=factor[stratum],
-        truth=true_matrix(strata, answers).values.ravel()[entries],
+        truth=truth,
+        truth_squared=float(np.sum(truth**2)),
+        truth_entries=int(np.count_nonzero(truth)),
     )
