@@ -359,5 +359,5 @@ def simulate(
             add_up(design, recorded, state, seen, entries)
             row = checkpoints[at, 1]
             errors[run, at] = settle(recorded, seen, entries, sums[row] if row >= 0 else nowhere)
-        asked += state.issued.sum()
+        asked += int(state.issued.sum())
     return asked
