@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,24 @@ def test_charts_are_written_in_each_format(data: Path, tmp_path: Path, ending: s
             assert words in content
     if ending == "html":
         assert b"<script src=" not in content
+
+
+def test_a_name_cannot_put_a_script_into_a_page(tmp_path: Path) -> None:
+    class Scripts(HTMLParser):
+        found = 0
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+            self.found += tag in ("script", "img")
+
+    counts = []
+    for name in ("plain", "</script><script>alert(1)</script><img src=x onerror=alert(2)>"):
+        (tmp_path / "d.csv").write_text(f"label,{name}\n" + "yes,no\nno,no\n" * 20)
+        chart = tmp_path / "chart.html"
+        assert run("replay", tmp_path / "d.csv", "--label", "label", "--new", name, *SMALL, "--plot", chart).returncode == 0
+        page = Scripts()
+        page.feed(chart.read_text())
+        counts.append(page.found)
+    assert counts[0] == counts[1] > 0
 
 
 @pytest.mark.parametrize(

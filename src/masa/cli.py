@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.exceptions import TyperException
 
 from masa.errors import MasaError, UsageError
 
 if TYPE_CHECKING:
     from masa.records import Progress
-
-# Typer brings its own copy of click or uses the installed one, depending on its version.
-ParserError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 app = typer.Typer(
     help="Did the model behind an ML API change, how, and is that better or worse for you?",
@@ -242,9 +240,9 @@ def main(arguments: list[str] | None = None) -> int:
         return exc.exit_code
     except MasaError as exc:
         return fail(exc.kind, exc.message, exc.hint, exc.exit_code, as_json=as_json)
-    except ParserError as exc:
+    except TyperException as exc:
         about = [word for word in given[:1] if word in ("replay", "demo")]
-        return fail("usage", str(exc.format_message()), f"see {' '.join(['masa', *about, '--help'])}", 2, as_json=as_json)
+        return fail("usage", exc.format_message(), f"see {' '.join(['masa', *about, '--help'])}", 2, as_json=as_json)
     except (KeyboardInterrupt, typer.Abort):
         return fail("interrupted", "interrupted", "", 130, as_json=as_json)
     except BrokenPipeError:

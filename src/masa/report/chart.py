@@ -1,5 +1,6 @@
 """Charts as a page, SVG or PNG."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,14 @@ STYLE = {
     "optimal": "#009E73",
 }
 """Okabe and Ito's colours, told apart by colour-blind readers too."""
+
+
+class ScriptSafe(json.JSONEncoder):
+    """JSON that may stand inside a script of a page: a name that holds `</script>` cannot end it."""
+
+    def encode(self, o: object) -> str:
+        """Write the characters that mean something in HTML as escapes, which JSON reads as the same characters."""
+        return super().encode(o).replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
 
 def check(path: Path) -> None:
@@ -42,7 +51,7 @@ def save(chart: "alt.LayerChart", path: Path) -> None:
     try:
         match path.suffix.lower():
             case ".html":
-                chart.save(str(path), format="html", inline=True)
+                path.write_text(chart.to_html(inline=True, json_kwds={"cls": ScriptSafe}), encoding="utf-8")
             case ".png":
                 chart.save(str(path), format="png", scale_factor=2)
             case _:
