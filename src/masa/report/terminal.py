@@ -27,18 +27,16 @@ def replay(result: Replay, *, source: str) -> RenderableType:
 
 
 def _errors(result: Replay) -> Table:
-    table = Table(
-        title="Error of the estimated shift (Frobenius norm)", title_justify="left", box=None, pad_edge=False, padding=(0, 2)
+    table = _table(
+        f"Error of the estimated shift (Frobenius norm): root mean square, and what {result.confidence:.0%} of runs stay below"
     )
-    table.add_column("queries\nmethod")
+    table.add_column("queries\nmethod", no_wrap=True)
     for queries in result.curves[0].queries:
         table.add_column(f"{queries:,}\nrms", justify="right")
-        table.add_column(f"\n{result.confidence:.0%} below", justify="right")
+        table.add_column(f"\n{result.confidence:.0%}", justify="right")
     for curve in result.curves:
-        cells = []
-        for rmse, quantile in zip(curve.root_mean_squared_error, curve.error_quantile, strict=True):
-            cells += [percent(rmse), percent(quantile)]
-        table.add_row(curve.method, *cells)
+        pairs = zip(curve.root_mean_squared_error, curve.error_quantile, strict=True)
+        table.add_row(curve.method, *(percent(error) for pair in pairs for error in pair))
     if result.no_change_error is not None:
         same = [percent(result.no_change_error)] * 2 * len(result.curves[0].queries)
         table.add_row(Text("saying nothing changed", style="dim"), *same)
@@ -46,10 +44,9 @@ def _errors(result: Replay) -> Table:
 
 
 def _needed(result: Replay) -> Table:
-    title = f"Queries for an error of {percent(result.target_error)} or less in {result.confidence:.0%} of runs"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2))
-    table.add_column("method")
-    table.add_column("queries", justify="right")
+    table = _table(f"Queries for an error of {percent(result.target_error)} or less in {result.confidence:.0%} of runs")
+    table.add_column("\nmethod", no_wrap=True)
+    table.add_column("\nqueries", justify="right")
     table.add_column("saved against\nuniform", justify="right")
     table.add_column("saved against\npost-stratified", justify="right")
     for curve in result.curves:
@@ -57,6 +54,12 @@ def _needed(result: Replay) -> Table:
         saved = [_saving(result, curve.method, other) for other in ("uniform", "post-stratified")]
         table.add_row(curve.method, needed, *saved)
     return table
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False, padding=(0, 1)
+    )
 
 
 def _saving(result: Replay, method: str, against: str) -> str:
@@ -75,7 +78,7 @@ def percent(value: float) -> str:
 
 def estimate(found: Shift, true: Shift, *, queries: int, items: int) -> RenderableType:
     """Lay one estimated shift beside the true one."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table = Table(header_style="dim", box=None, pad_edge=False, padding=(0, 1))
     table.add_column(f"masa asked {queries:,} of {items:,} items")
     table.add_column("before", justify="right")
     table.add_column("now, estimated", justify="right")
