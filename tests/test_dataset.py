@@ -87,6 +87,24 @@ def test_whole_floats_are_whole_numbers_and_a_hole_is_no_answer(tmp_path: Path) 
     assert any("no prediction for 1 of 3 items" in note for note in data.notes)
 
 
+def test_whole_floats_in_csv_are_whole_numbers_too(tmp_path: Path) -> None:
+    """One file written with integers, one with floats, as happens when a prediction is missing."""
+    write(tmp_path / "1.csv", "label,new\n1,0\n0,0\n")
+    write(tmp_path / "2.csv", "label,new\n1.0,0.0\n0.0,\n-3.0,2.5\n")
+    data = read(tmp_path, label="label", predictions=["new"])
+    assert data.label.values == ("-3", "0", "1")
+    assert data.predictions["new"].values == ("0", "2.5", "<invalid>")
+
+
+def test_columns_in_memory_follow_the_rules_of_files() -> None:
+    import pandas as pd
+
+    answers = [1.0, 2, True, np.float64(3), np.bool_(False), "x", "", None, float("nan"), pd.NA, pd.NaT, np.str_("y")]
+    column = Dataset.of(["a"] * len(answers), predictions={"p": answers}).predictions["p"]
+    texts = [column.values[code] for code in column.codes]
+    assert texts == ["1", "2", "true", "3", "false", "x", *["<invalid>"] * 5, "y"]
+
+
 def test_whole_numbers_sort_by_size() -> None:
     assert Dataset.of([10, 9, -1]).label.values == ("-1", "9", "10")
 
@@ -129,7 +147,9 @@ def test_a_missing_column_suggests_the_nearest(tmp_path: Path) -> None:
         ("label,d\na,0.5\nb,\n", {"difficulty": "d"}, "a.csv, row 2: column 'd' has no value"),
         ("label,d\na,0.5\nb,-1\n", {"cost": "d"}, "row 2: column 'd' has '-1', which is not a number of 0 or more"),
         ("label,d\na,0.5\nb,inf\n", {"cost": "d"}, "row 2: column 'd' has 'inf', which is not a number of 0 or more"),
-        ("id,label\n1,a\n2,b,c\n", {}, "a.csv, line 3: 3 columns where the header has 2"),
+        ("id,label\n1,a\n2,b,c\n", {}, "a.csv, line 3: 3 columns where the header has 2 / quote texts"),
+        ("id,label\n1,a\n2\n", {}, "a.csv, line 3: 1 columns where the header has 2 / fill in"),
+        ('label,d\na,"0,5"\n', {"difficulty": "d"}, "write decimals with a point"),
         ('id,label\n1,"a\n2,b\n', {}, "a.csv, line 2: a quote is opened and not closed"),
         ("label,label\na,b\n", {}, "column 'label' of"),
         (b"id,label\n1,caf\xe9\n", {}, "UTF-8"),
@@ -150,10 +170,14 @@ def test_the_place_is_right_in_the_second_file_too(tmp_path: Path) -> None:
 
 def test_files_that_are_not_what_their_name_says_are_refused(tmp_path: Path) -> None:
     assert "magic bytes" in refusal(write(tmp_path / "a.parquet", "PAR1 not really"))
-    assert "line" in refusal(write(tmp_path / "b.jsonl", '{"label": "x"}\n{"label": \n'))
+    assert "b.jsonl, line 2: not JSON" in refusal(write(tmp_path / "b.jsonl", '{"label": "x"}\n{"label": \n'))
+    assert "c.jsonl, line 2: not UTF-8" in refusal(write(tmp_path / "c.jsonl", b'{"label": "x"}\n{"label": "\xff"}\n'))
+    assert "d.jsonl, line 1: not a JSON object" in refusal(write(tmp_path / "d.jsonl", "[1, 2]\n3\n"[7:]))
     assert "cannot be read" in refusal(write(tmp_path / "c.csv.gz", b"\x1f\x8b\x08\x00broken"))
     assert "kind of file" in refusal(write(tmp_path / "d.xlsx", "x"))
     assert "does not exist / did you mean" in refusal(tmp_path / "d.xls")
+    assert "no file matches" in refusal(tmp_path / "x*.csv")
+    assert "is not a file" in refusal("/dev/null")
     assert "several kinds" in refusal(tmp_path)
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -31,7 +31,7 @@ def test_the_same_seed_gives_the_same_numbers_whatever_the_workers() -> None:
 
 
 def test_asking_every_item_once_leaves_no_error() -> None:
-    result = replay(data(), new="new", runs=20, budgets=[600], target_error=1e-9)
+    result = replay(data(), new="new", runs=20, budgets=[600], target_error=1e-6)
     for curve in result.curves:
         assert curve.error_quantile[0] < 1e-7
         assert curve.queries_for_target is not None
@@ -52,6 +52,31 @@ def test_queries_for_the_target_are_the_first_that_reach_it() -> None:
             assert at.error_quantile <= target
             assert all(point.error_quantile > target for point in below)
             assert not below or needed <= max(1.02 * below[-1].queries, below[-1].queries + 1)
+
+
+def test_the_range_holds_the_answer_and_narrows_with_runs() -> None:
+    wide, narrow = (
+        replay(data(), new="new", runs=runs, target_error=0.02, replacement=True, methods=["masa"]).curves[0]
+        for runs in (50, 5000)
+    )
+    for curve in (wide, narrow):
+        low, high = curve.queries_range
+        assert low is not None
+        assert high is not None
+        assert curve.queries_for_target is not None
+        assert low <= curve.queries_for_target <= high
+    assert np.ptp(np.array(narrow.queries_range, float)) < np.ptp(np.array(wide.queries_range, float))
+
+
+def test_a_quantile_that_the_runs_cannot_show_is_warned_of() -> None:
+    assert any("too few" in note for note in replay(data(), new="new", runs=50, confidence=0.999, methods=["masa"]).notes)
+
+
+def test_the_chart_has_points_up_to_the_last_budget() -> None:
+    """Between two far points a straight line would be drawn that no run ever took."""
+    for curve in replay(data(items=5000), new="new", runs=5, target_error=0.2, budgets=[4000]).curves:
+        queries = np.array([point.queries for point in curve.path])
+        assert (queries[1:] <= np.maximum(1.2 * queries[:-1], queries[:-1] + 1)).all()
 
 
 def test_the_grid_is_fine_where_it_says_so() -> None:
@@ -153,6 +178,9 @@ def test_theory_explores_more_than_the_default() -> None:
     [
         ({"runs": 0}, "runs is 0"),
         ({"target_error": 0.0}, "target error is 0"),
+        ({"target_error": 1e-300}, "target error is 1e-300"),
+        ({"target_error": 1.0}, "target error is 1"),
+        ({"new": "nwe"}, "no predictions 'nwe'"),
         ({"target_error": float("nan")}, "target error is nan"),
         ({"confidence": 1.0}, "confidence is 1"),
         ({"seed": -1}, "seed is -1"),
@@ -169,7 +197,7 @@ def test_theory_explores_more_than_the_default() -> None:
 )
 def test_impossible_options_are_refused(options: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        replay(data(), new="new", **options)  # type: ignore[arg-type]
+        replay(data(), **{"new": "new", **options})  # type: ignore[arg-type]
 
 
 def test_the_package_gives_the_function_not_the_module() -> None:
@@ -182,6 +210,8 @@ def test_difficulty_falls_back_on_the_old_confidence(tmp_path: Path) -> None:
     options = {"label": "label", "new": "v2.prediction", "runs": 5}
     with_old = replay_file(tmp_path / "a.csv", old="v1.prediction", **options)  # type: ignore[arg-type]
     assert (with_old.strata, with_old.difficulty) == (6, "'v1.confidence', the confidence of the old answers")
+    peeked = replay_file(tmp_path / "a.csv", **{**options, "new": "v1.prediction", "difficulty": "v1.confidence"})  # type: ignore[arg-type]
+    assert any("only after paying" in note for note in peeked.notes)
     without = replay_file(tmp_path / "a.csv", **options)  # type: ignore[arg-type]
     assert (without.strata, without.difficulty) == (2, "")
 

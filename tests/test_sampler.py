@@ -156,6 +156,13 @@ def test_an_answer_counts_once() -> None:
         live.tell(Answer(20, "x"))
 
 
+def test_an_answer_that_is_not_text_is_refused_when_it_is_told() -> None:
+    live = Sampler(case(items=20)[0])
+    with pytest.raises(TypeError, match="<invalid>"):
+        live.tell(Answer(0, None))  # type: ignore[arg-type]
+    assert live.asked == 0
+
+
 def test_predictions_no_item_has_are_columns() -> None:
     strata, _ = case(items=200)
     live = Sampler(strata)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from masa.dataset import Column, Dataset, read
     from masa.errors import DataError, MasaError, MissingPackageError, UsageError
     from masa.estimate import matrix, shift, true_matrix
-    from masa.records import Answer, Change, Curve, Matrix, Query, Replay, Shift, Tally
+    from masa.records import ERROR, INVALID, Answer, Change, Curve, Matrix, Query, Replay, Shift, Tally
     from masa.replay import replay, replay_file
     from masa.sampler import METHODS, Sampler
     from masa.strata import Strata
@@ -18,13 +18,15 @@ _HOME = {
     "dataset": ["Column", "Dataset", "read"],
     "errors": ["DataError", "MasaError", "MissingPackageError", "UsageError"],
     "estimate": ["matrix", "shift", "true_matrix"],
-    "records": ["Answer", "Change", "Curve", "Matrix", "Query", "Replay", "Shift", "Tally"],
+    "records": ["ERROR", "INVALID", "Answer", "Change", "Curve", "Matrix", "Query", "Replay", "Shift", "Tally"],
     "replay": ["replay", "replay_file"],
     "sampler": ["METHODS", "Sampler"],
     "strata": ["Strata"],
 }
 
 __all__ = [
+    "ERROR",
+    "INVALID",
     "METHODS",
     "Answer",
     "Change",

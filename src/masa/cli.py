@@ -32,14 +32,18 @@ Data = Annotated[
 Label = Annotated[str, typer.Option(metavar="COL", help="Column with the true labels.")]
 New = Annotated[str, typer.Option(metavar="COL", help="Column with the predictions of the API that is asked.")]
 Old = Annotated[str | None, typer.Option(metavar="COL", help="Column with what the API answered before.")]
+Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with ids, to check that no item stands twice.")]
 OldConfidence = Annotated[str | None, typer.Option(metavar="COL", help="Column with the confidence of the old answers.")]
 Difficulty = Annotated[str | None, typer.Option(metavar="COL", help="Column with a number that tells easy items from hard ones.")]
 Levels = Annotated[int, typer.Option(metavar="K", help="Difficulty levels inside each label.")]
-Method = Annotated[list[str] | None, typer.Option(metavar="NAME", help="A method to try; may be repeated. [default: all]")]
+Method = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="uniform, post-stratified, stratified, masa or optimal; may be repeated. [default: all]"),
+]
 Budgets = Annotated[str | None, typer.Option(metavar="N,N,...", help="Numbers of queries to report. [default: 500,1000,2000]")]
 Runs = Annotated[int, typer.Option(metavar="R", help="Assessments a method.")]
-TargetError = Annotated[float, typer.Option(metavar="E", help="Largest error (Frobenius norm) wanted.")]
-Confidence = Annotated[float, typer.Option(metavar="P", help="Share of runs that must be within it.")]
+TargetError = Annotated[str, typer.Option(metavar="E", help="Largest error (Frobenius norm) wanted: 0.01 or 1%.")]
+Confidence = Annotated[str, typer.Option(metavar="P", help="Share of runs that must be within it: 0.95 or 95%.")]
 Replacement = Annotated[bool, typer.Option("--with-replacement", help="Items may be asked again, as in the paper.")]
 Exploration = Annotated[str, typer.Option("--a", metavar="A", help="Exploration of masa: a number, or 'theory'.")]
 Mix = Annotated[str | None, typer.Option(metavar="MIX", help="Mix of labels to estimate for: label=share,... or a JSON file.")]
@@ -68,14 +72,15 @@ def replay(
     label: Label,
     new: New,
     old: Old = None,
+    id: Id = None,
     old_confidence: OldConfidence = None,
     difficulty: Difficulty = None,
     levels: Levels = 3,
     method: Method = None,
     budgets: Budgets = None,
     runs: Runs = 1000,
-    target_error: TargetError = 0.01,
-    confidence: Confidence = 0.95,
+    target_error: TargetError = "0.01",
+    confidence: Confidence = "0.95",
     with_replacement: Replacement = False,
     a: Exploration = "1.0",
     mix: Mix = None,
@@ -96,6 +101,7 @@ def replay(
         result = replay_file(
             data,
             label=label,
+            id=id,
             new=new,
             old=old,
             old_confidence=old_confidence,
@@ -104,8 +110,8 @@ def replay(
             methods=names(method) or METHODS,
             budgets=whole_numbers(budgets),
             runs=runs,
-            target_error=target_error,
-            confidence=confidence,
+            target_error=share(target_error, "--target-error"),
+            confidence=share(confidence, "--confidence"),
             replacement=with_replacement,
             a=number_or_word(a),
             mix=shares(mix),
@@ -114,7 +120,7 @@ def replay(
         )
     if plot is not None:
         chart.save(chart.replay(result, title=f"{Path(data).name}: {new}"), plot)
-    say(() if quiet else result.notes)
+    say(() if quiet else (*result.notes, *([f"wrote {plot}"] if plot else [])))
     print_json(result.to_dict()) if as_json else terminal.show(terminal.replay(result, source=data))
 
 
@@ -126,10 +132,13 @@ def demo(
     from masa import demo as case
     from masa.report import terminal
 
+    if save is not None and not save.parent.is_dir():
+        raise UsageError(f"there is no folder {save.parent} to write {save.name} into", hint="make it first")
     with running(quiet=quiet, verbose=verbose) as progress:
         result = case.run(runs=runs, seed=seed, progress=progress)
     if save is not None:
         case.save(result.data, save)
+        say(() if quiet else [f"wrote {save}"])
     if as_json:
         print_json(result.replay.to_dict())
         return
@@ -163,6 +172,18 @@ def whole_numbers(given: str | None) -> list[int] | None:
         ) from exc
 
 
+def share(given: str, option: str) -> float:
+    """Read a share: a number, or a percentage.
+
+    >>> share("0.01", "--target-error"), share("1%", "--target-error")
+    (0.01, 0.01)
+    """
+    try:
+        return float(given.removesuffix("%")) / (100 if given.endswith("%") else 1)
+    except ValueError as exc:
+        raise UsageError(f"{option} is {given!r}", hint="give a share such as 0.01, or a percentage such as 1%") from exc
+
+
 def number_or_word(given: str) -> float | str:
     """Read a number, or leave a word a word."""
     try:
@@ -184,10 +205,13 @@ def shares(given: str | None) -> dict[str, float] | None:
         if given.endswith(".json"):
             given = Path(given).read_text(encoding="utf-8")
         if given.lstrip().startswith("{"):
-            return {str(name): float(share) for name, share in json.loads(given).items()}
+            return {str(name): float(number) for name, number in json.loads(given).items()}
+        for part in given.split(","):
+            if "=" not in part:
+                raise UsageError(f"the mix has {part!r} where label=share should be", hint=hint)
         pairs = [part.rsplit("=", 1) for part in given.split(",")]
-        return {name.strip(): float(share) for name, share in pairs}
-    except (OSError, ValueError, TypeError, RecursionError) as exc:
+        return {name.strip(): float(number) for name, number in pairs}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as exc:
         raise UsageError(f"the mix cannot be read: {exc}", hint=hint) from exc
 
 

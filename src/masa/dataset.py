@@ -9,10 +9,11 @@ import glob
 import gzip
 import hashlib
 import itertools
+import json
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -37,6 +38,7 @@ FORMATS = {
 MAX_LABELS = 1_000
 MAX_PREDICTIONS = 10_000
 MAX_LINE = 256 << 20
+JSON_HINT = 'write one object a line, such as {"label": "yes", "new": "no"}'
 NUMBER = "number of "
 """Before the name of a column that is read as numbers, so that the same one may also be read as text."""
 
@@ -88,7 +90,7 @@ class Dataset:
         if lengths != {len(label)} or not len(label):
             raise DataError(f"columns of {sorted(lengths)} items", hint="give columns of the same length, of one item or more")
         for row, value in enumerate(label):
-            if value is None or str(value) in RESERVED:
+            if as_text(value) in (None, *RESERVED):
                 raise DataError(
                     f"{source}, row {row + 1:,}: {value!r} cannot be a label", hint="give every item a label of its own"
                 )
@@ -166,8 +168,25 @@ def column_names(source: str | Path) -> tuple[str, ...]:
     return tuple(Table.open(source).columns)
 
 
+def as_text(value: object) -> str | None:
+    """Give the text by which a label or prediction in memory is compared, as it would be read from a file; None for none.
+
+    >>> [as_text(value) for value in (3, 3.0, 2.5, True, "3.0", "", None, float("nan"))]
+    ['3', '3', '2.5', 'true', '3.0', None, None, None]
+    """
+    if isinstance(value, str):
+        return value or None
+    if value is None or str(value) in ("nan", "<NA>", "NaT"):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
 def _coded(name: str, column: Sequence[object]) -> Column:
-    texts = [INVALID if value is None else str(value) for value in column]
+    texts = [as_text(value) or INVALID for value in column]
     values = in_order(tuple(set(texts)))
     code = {value: place for place, value in enumerate(values)}
     return Column(name, values, np.fromiter((code[text] for text in texts), np.int32, len(texts)))
@@ -287,9 +306,8 @@ class Table:
         for scan in self.scans:
             if name in scan.fields:
                 if problem := scan.fields[name].problem:
-                    raise DataError(
-                        f"column {name!r} of {scan.files[0]} {problem}", hint="masa needs one label, text or number a row"
-                    )
+                    hint = JSON_HINT if scan.function == "read_json" else "masa needs one label, text or number a row"
+                    raise DataError(f"column {name!r} of {scan.files[0]} {problem}", hint=hint)
                 continue
             names = [column for column in scan.fields if column]
             close = get_close_matches(name, names, 1) or [c for c in names if c.casefold() == name.casefold()]
@@ -382,9 +400,9 @@ class Rows:
             wrong = (
                 "no value" if value is None else f"{_short(value)}, which is not a number" + (" of 0 or more" if low == 0 else "")
             )
-            raise DataError(
-                f"{self.place(row)}: column {name!r} has {wrong}", hint="correct it, or leave the row out of the file"
-            )
+            comma = value is not None and re.fullmatch(r"-?[0-9]*,[0-9]+", value)
+            hint = "write decimals with a point" if comma else "correct it, or leave the row out of the file"
+            raise DataError(f"{self.place(row)}: column {name!r} has {wrong}", hint=hint)
         return self._fetch(f"SELECT {number} AS v FROM rows ORDER BY rowid").astype(np.float64)
 
     def _fetch(self, sql: str) -> npt.NDArray[Any]:
@@ -419,7 +437,7 @@ def _csv_scan(file: str) -> Scan:
         + (", encoding='utf-16'" if encoding == "utf-16" else "")
         + (", compression='gzip'" if packed else "")
     )
-    fields = {name: Field(f"c{place}", f"c{place}") for place, name in enumerate(names)}
+    fields = {name: Field(_whole(f"c{place}"), f"c{place}") for place, name in enumerate(names)}
     for name in names:
         if names.count(name) > 1:
             fields[name] = Field("", "", "stands there more than once")
@@ -427,9 +445,31 @@ def _csv_scan(file: str) -> Scan:
 
 
 def _json_scan(file: str) -> Scan:
-    types = _types(f"read_json({_paths([file])}, sample_size=-1)", file)
+    try:
+        types = _types(f"read_json({_paths([file])}, sample_size=-1)", file)
+    except DataError:
+        _refuse_bad_lines(file)
+        raise
+    if list(types) == ["json"]:
+        _refuse_bad_lines(file)
     columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in types)
     return Scan((file,), "read_json", f", columns={{{columns}}}", {name: _field(name, kind) for name, kind in types.items()})
+
+
+def _refuse_bad_lines(file: str) -> None:
+    """Raise with the first line of a file of JSON lines that is not an object; DuckDB counts lines differently."""
+    opener: Any = gzip.open if file.lower().endswith(".gz") else open
+    with suppress(OSError, EOFError), opener(file, "rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if number == 1 and line.lstrip().startswith(b"["):
+                return  # One array over many lines.
+            try:
+                if line.strip() and not isinstance(json.loads(line), dict):
+                    raise DataError(f"{file}, line {number:,}: not a JSON object", hint=JSON_HINT)
+            except UnicodeDecodeError as exc:
+                raise DataError(f"{file}, line {number:,}: not UTF-8", hint="save the file as UTF-8") from exc
+            except (ValueError, RecursionError) as exc:
+                raise DataError(f"{file}, line {number:,}: not JSON: {exc}", hint=JSON_HINT) from exc
 
 
 def _parquet_scan(file: str) -> Scan:
@@ -442,12 +482,16 @@ def _types(scan: str, file: str) -> dict[str, str]:
         return {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
 
 
+def _whole(text: str) -> str:
+    """Write whole floats as whole numbers, in SQL: a CSV has no types, and one empty cell turns 3 into 3.0 in many tools."""
+    return f"CASE WHEN regexp_full_match({text}, '-?[0-9]{{1,15}}[.]0+') THEN {text}::DOUBLE::BIGINT::VARCHAR ELSE {text} END"
+
+
 def _field(name: str, kind: str) -> Field:
     plain = f"{_quoted(name)}::VARCHAR"
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB", "VARIANT")):
         return Field("", "", "holds lists, objects or bytes")
     if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
-        # Whole numbers with a hole among them become floats in many tools: 3.0 is the label 3, NaN is no label.
         number = f"try_cast({_quoted(name)} AS DOUBLE)"
         whole = f"{number} = trunc({number}) AND abs({number}) < 1e15"
         return Field(f"CASE WHEN isnan({number}) THEN NULL WHEN {whole} THEN {number}::BIGINT::VARCHAR ELSE {plain} END", plain)
@@ -468,7 +512,9 @@ def _translated(source: str) -> Iterator[None]:
             where += f", line {int(line[1] or line[2]):,}"
         columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said)
         if columns:
-            what, hint = f"{columns[2]} columns where the header has {columns[1]}", "quote texts that hold the separator"
+            few = int(columns[2]) < int(columns[1])
+            what = f"{columns[2]} columns where the header has {columns[1]}"
+            hint = "fill in what is missing" if few else "quote texts that hold the separator"
         elif "unicode" in said or "UTF-8" in said:
             what, hint = "not UTF-8", "save the file as UTF-8"
         elif "unterminated quote" in said:
@@ -491,6 +537,10 @@ def _files(source: str) -> list[str]:
             raise DataError(f"{source} holds no data files", hint=f"masa reads {', '.join(FORMATS)}")
         return files
     found = [source] if path.is_file() else sorted(file for file in glob.glob(source, recursive=True) if Path(file).is_file())
+    if not found and path.exists():
+        raise DataError(f"{source} is not a file", hint="give a file, a glob or a folder")
+    if not found and glob.has_magic(source):
+        raise DataError(f"no file matches {source}", hint="give a file, a glob in quotes or a folder")
     if not found:
         beside = [str(file) for file in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(source, beside, 1)
@@ -499,7 +549,10 @@ def _files(source: str) -> list[str]:
         )
     for file in found:
         if not _format(file):
-            raise DataError(f"{file}: masa does not know this kind of file", hint=f"it reads {', '.join(FORMATS)}, also with .gz")
+            kinds = ", ".join(FORMATS)
+            raise DataError(
+                f"{file}: masa does not know this kind of file", hint=f"save it as CSV or Parquet; masa reads {kinds}"
+            )
     return found
 
 

@@ -84,7 +84,7 @@ def digits() -> Dataset:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
     except ImportError as exc:
-        raise MissingPackageError("the demo needs scikit-learn", hint="pip install 'masa-shift[demo]'") from exc
+        raise MissingPackageError("the demo needs scikit-learn", hint="pip install scikit-learn") from exc
     images, label = load_digits(return_X_y=True)
     small = images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(len(images), -1)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)

@@ -1,7 +1,7 @@
 """The nouns that travel between modules: frozen, without behaviour that needs anything but themselves."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -239,6 +239,8 @@ class Curve:
     bias_share: tuple[float | None, ...]
     """squared bias over squared error, without what the number of runs alone would show; unknown for one run"""
     queries_for_target: int | None
+    queries_range: tuple[int | None, int | None]
+    """what queries_for_target would be if the share of runs within the target were a standard error larger or smaller"""
     draws_per_second: float
     path: tuple["Point", ...]
     """the curve on a finer grid, for charts"""
@@ -258,7 +260,7 @@ class Point:
     error_quantile: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Replay:
     """Many assessments on recorded predictions."""
 
@@ -273,10 +275,15 @@ class Replay:
     replacement: bool
     target_error: float
     confidence: float
-    no_change_error: float | None
-    """the norm of the true shift; unknown without old predictions"""
+    shift: Shift | None
+    """the true shift; unknown without old predictions"""
     curves: tuple[Curve, ...]
     notes: tuple[str, ...]
+
+    @property
+    def no_change_error(self) -> float | None:
+        """The error of saying that nothing changed."""
+        return None if self.shift is None else self.shift.norm
 
     def saving(self, method: str, against: str) -> float | None:
         """Give the share of queries for the target that a method saves against another; None where unknown."""
@@ -299,6 +306,7 @@ class Replay:
             "target_error": self.target_error,
             "confidence": self.confidence,
             "no_change_error": self.no_change_error,
+            "accuracy": None if self.shift is None else {**asdict(self.shift.accuracy), "change": self.shift.accuracy.change},
             "methods": {
                 curve.method: {
                     "queries": list(curve.queries),
@@ -306,6 +314,7 @@ class Replay:
                     "error_quantile": list(curve.error_quantile),
                     "bias_share": list(curve.bias_share),
                     "queries_for_target": curve.queries_for_target,
+                    "queries_range": list(curve.queries_range),
                     "draws_per_second": curve.draws_per_second,
                 }
                 for curve in self.curves

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import ceil, log
 from pathlib import Path
@@ -32,6 +32,9 @@ FINE, COARSE = 1.01, 1.1
 MOST_QUERIES = 1_000_000
 """Where the search for the target ends when items may be asked again."""
 MOST_RUNS = 1_000_000
+LEAST_ERROR = 1e-6
+FEW_RUNS = 5
+"""Runs that must lie beyond a quantile for it to be told."""
 CHUNK = 2_000_000
 """Queries a thread simulates before it reports: a fraction of a second."""
 
@@ -86,21 +89,26 @@ def replay(
         logger.debug(
             "stratum %d: label %r, level %d, %d items", s, strata.labels[strata.label[s]], strata.level[s], strata.size[s]
         )
-    answers = data.predictions[new]
+    answers = _recorded(data, new)
     notes = list(data.notes)
     stops = _budgets(budgets, items=len(data), replacement=replacement, notes=notes)
     exploration = _exploration(a, strata=strata, levels=levels, queries=stops[-1])
     shift = None
     if old is not None:
-        shift = Shift(old=estimate.true_matrix(strata, data.predictions[old]), new=estimate.true_matrix(strata, answers))
+        shift = Shift(old=estimate.true_matrix(strata, _recorded(data, old)), new=estimate.true_matrix(strata, answers))
         if target_error >= shift.norm:
             notes.append(
-                f"the target error of {target_error:.3g} is not below {shift.norm:.3g}, "
+                f"the target error of {100 * target_error:.3g}% is not below {100 * shift.norm:.3g}%, "
                 "the error of saying that nothing changed: reaching it proves nothing"
             )
     if "masa" in methods and stops[0] < 2 * len(strata):
         notes.append(
             f"masa asks each of the {len(strata)} strata twice first, so it tells little below {2 * len(strata):,} queries"
+        )
+    if runs * min(confidence, 1.0 - confidence) < FEW_RUNS:
+        notes.append(
+            f"{runs:,} runs are too few to tell what a confidence of {100 * confidence:.6g}% needs: "
+            f"fewer than {FEW_RUNS} lie beyond it"
         )
     curves = []
     for number, method in enumerate(methods):
@@ -143,7 +151,7 @@ def replay(
         replacement=replacement,
         target_error=target_error,
         confidence=confidence,
-        no_change_error=None if shift is None else shift.norm,
+        shift=shift,
         curves=tuple(curves),
         notes=tuple(notes),
     )
@@ -155,6 +163,7 @@ def replay_file(
     label: str,
     new: str,
     old: str | None = None,
+    id: str | None = None,
     difficulty: str | None = None,
     old_confidence: str | None = None,
     **options: Unpack[Options],
@@ -162,7 +171,12 @@ def replay_file(
     """Replay the predictions in a file; difficulty is a column, else the confidence of the old answers, else one level."""
     hardness = choose(column_names(source), difficulty=difficulty, old=old, old_confidence=old_confidence)
     answers = [name for name in (old, new) if name is not None]
-    data = read(source, label=label, predictions=answers, difficulty=hardness.column)
+    data = read(source, label=label, id=id, predictions=answers, difficulty=hardness.column)
+    if hardness.column is not None and hardness.column.removesuffix("confidence") == new.removesuffix("prediction"):
+        note = (
+            f"{hardness.column!r} comes with the answers of {new!r}: a real assessment would know it only after paying for them"
+        )
+        data = replace(data, notes=(*data.notes, note))
     return replay(data, new=new, old=old, difficulty=hardness.words, **options)
 
 
@@ -190,8 +204,8 @@ class Study:
         while True:
             grid = _grid(low, high, self.stops)
             outcome = self._simulate(recorded, grid, report)
-            hits = np.mean(outcome.errors <= self.target, axis=0) >= self.confidence
-            first = int(np.argmax(hits)) if hits.any() else None
+            within = np.mean(outcome.errors <= self.target, axis=0)
+            first = _first(within >= self.confidence)
             if first is None and high < limit:
                 high = min(limit, 2 * high)
             elif first is not None and first > 0 and grid[first] < low:
@@ -199,7 +213,10 @@ class Study:
                 low = int(grid[first - 1])
             else:
                 break
-        return self._summary(recorded, grid, outcome, None if first is None else int(grid[first]))
+        slack = (self.confidence * (1.0 - self.confidence) / self.runs) ** 0.5
+        edges = [_first(within >= min(1.0, self.confidence + sign * slack)) for sign in (-1, 0, 1)]
+        low_end, needed, high_end = (None if edge is None else int(grid[edge]) for edge in edges)
+        return self._summary(recorded, grid, outcome, needed, (low_end, high_end))
 
     def _enough(self, recorded: kernel.Recorded) -> int:
         """Guess how many queries reach the target, on the safe side, from the closed forms of the variance.
@@ -253,7 +270,14 @@ class Study:
         asked = kernel.simulate(self.plan.design, recorded, self.plan.rule, state, keys, checkpoints, errors, sums)
         return Outcome(errors, sums, int(asked))
 
-    def _summary(self, recorded: kernel.Recorded, grid: Ints, outcome: "Outcome", needed: int | None) -> Curve:
+    def _summary(
+        self,
+        recorded: kernel.Recorded,
+        grid: Ints,
+        outcome: "Outcome",
+        needed: int | None,
+        spread: tuple[int | None, int | None],
+    ) -> Curve:
         squared = np.mean(np.square(outcome.errors, dtype=np.float64), axis=0)
         quantile = np.quantile(outcome.errors, self.confidence, axis=0, method="inverted_cdf")
         at = np.searchsorted(grid, self.stops)
@@ -268,6 +292,7 @@ class Study:
             error_quantile=tuple(quantile[at].tolist()),
             bias_share=bias,
             queries_for_target=needed,
+            queries_range=spread,
             draws_per_second=outcome.asked / max(outcome.seconds, 1e-9),
             path=tuple(
                 Point(int(q), float(mse) ** 0.5, float(quant)) for q, mse, quant in zip(grid, squared, quantile, strict=True)
@@ -292,6 +317,20 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _recorded(data: Dataset, name: str) -> Column:
+    if name not in data.predictions:
+        close = get_close_matches(name, data.predictions, 1)
+        known = ", ".join(repr(column) for column in data.predictions) or "none"
+        raise UsageError(
+            f"the data has no predictions {name!r}", hint=f"did you mean {close[0]!r}?" if close else f"it has {known}"
+        )
+    return data.predictions[name]
+
+
+def _first(true: npt.NDArray[np.bool_]) -> int | None:
+    return int(np.argmax(true)) if true.any() else None
+
+
 def _bias_share(bias: Floats, mse: float, runs: int) -> float | None:
     """Give squared bias over squared error; the mean of R runs alone is off by the variance over R."""
     if runs < 2:
@@ -303,14 +342,18 @@ def _bias_share(bias: Floats, mse: float, runs: int) -> float | None:
 
 
 def _grid(low: int, high: int, stops: Sequence[int]) -> Ints:
-    """Give rising numbers of queries: coarse steps up to low, fine ones from there to high, and the budgets.
+    """Give rising numbers of queries: fine steps from low to high, coarse ones around, and the budgets.
 
     >>> _grid(4, 7, [5]).tolist()
     [1, 2, 3, 4, 5, 6, 7]
     """
-    coarse = np.geomspace(1, low, 2 + int(log(low) / log(COARSE)))
-    fine = np.geomspace(low, high, 2 + int(log(max(high, low) / low) / log(FINE)))
-    return np.unique(np.concatenate((np.floor(coarse), np.floor(fine), [high], stops)).astype(np.int64))
+    end = max(high, *stops)
+    around, near = (_steps(1, low, COARSE), _steps(high, end, COARSE)), _steps(low, high, FINE)
+    return np.unique(np.concatenate((*around, near, np.array([*stops, high], np.float64))).astype(np.int64))
+
+
+def _steps(first: int, last: int, factor: float) -> Floats:
+    return np.floor(np.geomspace(first, last, 2 + int(log(max(first, last) / first) / log(factor))))
 
 
 def _budgets(budgets: Sequence[int] | None, *, items: int, replacement: bool, notes: list[str]) -> tuple[int, ...]:
@@ -341,12 +384,14 @@ def _exploration(a: float | str, *, strata: Strata, levels: int, queries: int) -
 def _check(*, runs: int, target_error: float, confidence: float, seed: int, methods: Sequence[str]) -> None:
     if not 1 <= runs <= MOST_RUNS:
         raise UsageError(f"runs is {runs}", hint=f"give a whole number from 1 to {MOST_RUNS:,}")
-    if not 0.0 < target_error < float("inf"):
-        raise UsageError(f"target error is {target_error}", hint="give a number above 0, such as 0.01 for 1%")
+    if not LEAST_ERROR <= target_error < 1.0:
+        raise UsageError(
+            f"target error is {target_error:g}", hint=f"give a share from {LEAST_ERROR:g} to less than 1, such as 0.01 or 1%"
+        )
     if not 0.0 < confidence < 1.0:
-        raise UsageError(f"confidence is {confidence}", hint="give a share between 0 and 1, such as 0.95")
+        raise UsageError(f"confidence is {confidence}", hint="give a share between 0 and 1, such as 0.95 or 95%")
     if not 0 <= seed < 2**63:
-        raise UsageError(f"seed is {seed}", hint="give a whole number of 0 or more")
+        raise UsageError(f"seed is {seed}", hint=f"give a whole number from 0 to {2**63 - 1}")
     if not methods:
         raise UsageError("no method is named", hint=f"the methods are {', '.join(METHODS)}")
     for method in methods:

@@ -7,7 +7,7 @@ import numpy as np
 
 from masa import _kernel as kernel
 from masa.errors import UsageError
-from masa.records import Answer, Codes, Floats, Query, Tally
+from masa.records import ERROR, INVALID, Answer, Codes, Floats, Query, Tally
 from masa.strata import Strata
 
 METHODS = ("uniform", "post-stratified", "stratified", "masa", "optimal")
@@ -139,6 +139,11 @@ class Sampler:
 
     def tell(self, answer: Answer) -> None:
         """Count an answer, and its query too where that was never asked here."""
+        if not isinstance(answer.prediction, str):
+            raise TypeError(
+                f"the answer about item {answer.item} is {answer.prediction!r}; tell text, "
+                f"or {INVALID!r} for one that cannot be read and {ERROR!r} for a call that failed for good"
+            )
         position = self._locate(answer.item)
         stratum = int(self._stratum[position])
         if self._tells[position] == self._asks[position]:

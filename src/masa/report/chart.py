@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from masa.errors import MissingPackageError, UsageError
 from masa.records import Replay
@@ -42,7 +42,7 @@ def check(path: Path) -> None:
         import altair
         import vl_convert  # noqa: F401
     except ImportError as exc:
-        raise MissingPackageError(f"charts need the package {exc.name}", hint="pip install 'masa-shift[plot]'") from exc
+        raise MissingPackageError(f"charts need the package {exc.name}", hint="pip install altair vl-convert-python") from exc
     del altair
 
 
@@ -112,6 +112,8 @@ def _mark(error: float, words: str, *, above: bool) -> "alt.LayerChart":
 
     base = alt.Chart(alt.InlineData(values=[{"error": 100 * error, "words": words}])).encode(y="error:Q")
     line = base.mark_rule(strokeDash=[4, 4], color="#444444")
-    text = base.mark_text(align="left", baseline="bottom" if above else "top", x=4, dy=-3 if above else 3, color="#444444")
-    both: alt.LayerChart = line + text.encode(text="words:N")
-    return both
+    place: dict[str, Any] = {"align": "left", "baseline": "bottom" if above else "top", "x": 4, "dy": -3 if above else 3}
+    halo = base.mark_text(**place, stroke="white", strokeWidth=4).encode(text="words:N")
+    text = base.mark_text(**place, color="#444444").encode(text="words:N")
+    layers: alt.LayerChart = line + halo + text
+    return layers

@@ -1,10 +1,16 @@
 """Results in the terminal."""
 
+from collections.abc import Iterator
+
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from masa.records import Matrix, Replay, Shift
+
+BUDGETS_ACROSS = 3
+LEAST = 1e-8
+"""Below this an error is rounding."""
 
 
 def show(content: RenderableType, *, width: int | None = None) -> None:
@@ -16,50 +22,67 @@ def show(content: RenderableType, *, width: int | None = None) -> None:
 
 
 def replay(result: Replay, *, source: str) -> RenderableType:
-    """Lay out a replay: the error at each budget, and the queries for the target with what each method saves."""
+    """Lay out a replay: what truly changed, the error at each budget, and the queries for the target with what is saved."""
     levels = f" (label x level of {result.difficulty})" if result.difficulty else " (one a label)"
     how = "items may be asked again" if result.replacement else "each item asked once"
-    head = Text(
+    head = (
         f"{source}: {result.items:,} items, {result.labels:,} labels, {result.predictions:,} predictions, "
-        f"{result.strata:,} strata{levels}\n{result.runs:,} runs a method, {how}, seed {result.seed}\n"
+        f"{result.strata:,} strata{levels}\n{result.runs:,} runs a method, {how}, seed {result.seed}"
     )
-    return Group(head, _errors(result), Text(), _needed(result))
+    parts = [Text(head)]
+    if result.shift is not None:
+        parts.append(Text(f"\nWhat changed: {_changes(result.shift)}"))
+    within = f"{percent(result.confidence)} of runs"
+    title = f"\nError of the estimated shift (Frobenius norm): root mean square, and what {within} stay below"
+    needed = f"\nQueries for an error of {percent(result.target_error)} or less in {within}, give or take a standard error"
+    return Group(*parts, Text(title, style="bold"), *_errors(result), Text(needed, style="bold"), _needed(result))
 
 
-def _errors(result: Replay) -> Table:
-    table = _table(
-        f"Error of the estimated shift (Frobenius norm): root mean square, and what {result.confidence:.0%} of runs stay below"
-    )
-    table.add_column("queries\nmethod", no_wrap=True)
-    for queries in result.curves[0].queries:
-        table.add_column(f"{queries:,}\nrms", justify="right")
-        table.add_column(f"\n{result.confidence:.0%}", justify="right")
-    for curve in result.curves:
-        pairs = zip(curve.root_mean_squared_error, curve.error_quantile, strict=True)
-        table.add_row(curve.method, *(percent(error) for pair in pairs for error in pair))
-    if result.no_change_error is not None:
-        same = [percent(result.no_change_error)] * 2 * len(result.curves[0].queries)
-        table.add_row(Text("saying nothing changed", style="dim"), *same)
-    return table
+def _changes(shift: Shift) -> str:
+    """Say in a line what is right now and was before, and the mistakes that changed most."""
+    mistakes = [
+        f"{label!r} taken for {prediction!r} {percent(_rate(shift.old, label, prediction))} -> "
+        f"{percent(_rate(shift.new, label, prediction))}"
+        for label, prediction in largest_mistakes(shift, most=3)
+    ]
+    return "; ".join([f"right answers {percent(shift.accuracy.old)} -> {percent(shift.accuracy.new)}", *mistakes])
+
+
+def _errors(result: Replay) -> Iterator[Table]:
+    """Give one table for every few budgets, so that they fit a narrow terminal."""
+    count = len(result.curves[0].queries)
+    for first in range(0, count, BUDGETS_ACROSS):
+        places = range(first, min(first + BUDGETS_ACROSS, count))
+        table = _table()
+        table.add_column("queries\nmethod", no_wrap=True)
+        for place in places:
+            table.add_column(f"{result.curves[0].queries[place]:,}\nrms", justify="right", no_wrap=True)
+            table.add_column(f"\n{percent(result.confidence)}", justify="right", no_wrap=True)
+        for curve in result.curves:
+            errors = [(curve.root_mean_squared_error[place], curve.error_quantile[place]) for place in places]
+            table.add_row(curve.method, *(percent(error) for pair in errors for error in pair))
+        if result.no_change_error is not None:
+            table.add_row(Text("saying nothing changed", style="dim"), *[percent(result.no_change_error)] * 2 * len(places))
+        yield table
 
 
 def _needed(result: Replay) -> Table:
-    table = _table(f"Queries for an error of {percent(result.target_error)} or less in {result.confidence:.0%} of runs")
+    table = _table()
     table.add_column("\nmethod", no_wrap=True)
-    table.add_column("\nqueries", justify="right")
+    table.add_column("\nqueries", justify="right", no_wrap=True)
+    table.add_column("\ngive or take", justify="right", no_wrap=True)
     table.add_column("saved against\nuniform", justify="right")
     table.add_column("saved against\npost-stratified", justify="right")
     for curve in result.curves:
-        needed = "not reached" if curve.queries_for_target is None else f"{curve.queries_for_target:,}"
+        low, high = (f"{end:,}" if end is not None else "?" for end in curve.queries_range)
+        needed = ("not reached", "") if curve.queries_for_target is None else (f"{curve.queries_for_target:,}", f"{low}-{high}")
         saved = [_saving(result, curve.method, other) for other in ("uniform", "post-stratified")]
-        table.add_row(curve.method, needed, *saved)
+        table.add_row(curve.method, *needed, *saved)
     return table
 
 
-def _table(title: str) -> Table:
-    return Table(
-        title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False, padding=(0, 1)
-    )
+def _table() -> Table:
+    return Table(header_style="dim", box=None, pad_edge=False, padding=(0, 1))
 
 
 def _saving(result: Replay, method: str, against: str) -> str:
@@ -68,17 +91,17 @@ def _saving(result: Replay, method: str, against: str) -> str:
 
 
 def percent(value: float) -> str:
-    """Write a share as a percentage with three digits.
+    """Write a share as a percentage with three digits, near 100% with six.
 
-    >>> percent(0.0123456), percent(0.000012), percent(0.25)
-    ('1.23%', '0.0012%', '25%')
+    >>> percent(0.0123456), percent(0.000012), percent(0.25), percent(0.9999), percent(1e-17)
+    ('1.23%', '0.0012%', '25%', '99.99%', '0%')
     """
-    return f"{value:.1e}" if 0 < value < 1e-7 else f"{100 * value:.3g}%"
+    return "0%" if abs(value) < LEAST else f"{100 * value:.3g}%" if value < 0.99 or value > 1 else f"{100 * value:.6g}%"
 
 
 def estimate(found: Shift, true: Shift, *, queries: int, items: int) -> RenderableType:
     """Lay one estimated shift beside the true one."""
-    table = Table(header_style="dim", box=None, pad_edge=False, padding=(0, 1))
+    table = _table()
     table.add_column(f"masa asked {queries:,} of {items:,} items")
     table.add_column("before", justify="right")
     table.add_column("now, estimated", justify="right")
