@@ -141,6 +141,19 @@ def test_the_search_goes_on_until_the_target_is_reached_or_the_limit_is() -> Non
     assert result.curves[0].queries_for_target is None
 
 
+def test_adaptive_accuracy_is_too_high_where_errors_are_rare_and_plain_accuracy_is_not() -> None:
+    """A stratum whose first answers are right is asked less, so that its errors are found late."""
+    rng = np.random.default_rng(1)
+    label = rng.integers(0, 10, 2000)
+    answer = np.where(rng.random(2000) < 0.1, rng.integers(0, 10, 2000), label)
+    rare = Dataset.of(label.tolist(), predictions={"new": answer.tolist()}, difficulty=rng.random(2000))
+    result = replay(rare, new="new", runs=2000, budgets=[200], methods=["masa", "stratified"])
+    masa, plain = result.curves
+    assert [note for note in result.notes if "points too high" in note] == list(result.notes)
+    assert masa.accuracy_bias[0] > 0.003
+    assert abs(plain.accuracy_bias[0]) < 4 * 0.02 / 2000**0.5
+
+
 def test_the_bias_that_few_runs_show_is_not_counted() -> None:
     estimates = np.random.default_rng(0).normal(size=(10, 2000))
     mse = float(np.mean(np.sum(estimates**2, axis=1)))

@@ -139,6 +139,7 @@ def demo(
     if save is not None:
         case.save(result.data, save)
         say(() if quiet else [f"wrote {save}"])
+    say(() if quiet else result.replay.notes)
     if as_json:
         print_json(result.replay.to_dict())
         return

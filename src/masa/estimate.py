@@ -1,6 +1,7 @@
 """From counted answers to matrices, shifts and what is known of each stratum."""
 
 import numpy as np
+import numpy.typing as npt
 
 from masa import _kernel as kernel
 from masa.dataset import Column
@@ -74,13 +75,26 @@ def _sorted(matrix: Matrix) -> Matrix:
     return matrix.on(in_order(matrix.predictions))
 
 
+def _entries(strata: Strata, answers: Column) -> Ints:
+    """Give the entries of the matrix that ever occur (E,), as places in its flattened form, rising."""
+    label = strata.label[strata.of_position].astype(np.int64)
+    return np.unique(label * len(answers.values) + answers.codes[strata.items])
+
+
+def right_entries(strata: Strata, answers: Column) -> npt.NDArray[np.bool_]:
+    """Say which of the entries that occur (E,) are right answers."""
+    rows, columns = np.divmod(_entries(strata, answers), len(answers.values))
+    return np.array([strata.labels[i] == answers.values[j] for i, j in zip(rows, columns, strict=True)], np.bool_)
+
+
 def recorded(strata: Strata, answers: Column, *, group: Codes, factor: Floats) -> kernel.Recorded:
     """Lay recorded answers out for the kernels that replay them."""
     width = len(answers.values)
     keys = strata.of_position.astype(np.int64) * width + answers.codes[strata.items]
     cells, cell = np.unique(keys, return_inverse=True)
     stratum, prediction = cells // width, cells % width
-    entries, entry = np.unique(strata.label[stratum].astype(np.int64) * width + prediction, return_inverse=True)
+    entries = _entries(strata, answers)
+    entry = np.searchsorted(entries, strata.label[stratum].astype(np.int64) * width + prediction)
     truth = true_matrix(strata, answers).values.ravel()[entries]
     return kernel.Recorded(
         cell=cell.astype(np.int32),

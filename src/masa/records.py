@@ -238,6 +238,8 @@ class Curve:
     error_quantile: tuple[float, ...]
     bias_share: tuple[float | None, ...]
     """squared bias over squared error, without what the number of runs alone would show; unknown for one run"""
+    accuracy_bias: tuple[float, ...]
+    """the mean estimate of accuracy less the true one"""
     queries_for_target: int | None
     queries_range: tuple[int | None, int | None]
     """what queries_for_target would be if the share of runs within the target were a standard error larger or smaller"""
@@ -313,6 +315,7 @@ class Replay:
                     "mean_squared_error": list(curve.mean_squared_error),
                     "error_quantile": list(curve.error_quantile),
                     "bias_share": list(curve.bias_share),
+                    "accuracy_bias": list(curve.accuracy_bias),
                     "queries_for_target": curve.queries_for_target,
                     "queries_range": list(curve.queries_range),
                     "draws_per_second": curve.draws_per_second,

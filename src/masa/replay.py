@@ -33,6 +33,8 @@ MOST_QUERIES = 1_000_000
 """Where the search for the target ends when items may be asked again."""
 MOST_RUNS = 1_000_000
 LEAST_ERROR = 1e-6
+NOTABLE_BIAS = 0.02
+"""The share of the squared error from which on bias is told."""
 FEW_RUNS = 5
 """Runs that must lie beyond a quantile for it to be told."""
 CHUNK = 2_000_000
@@ -139,6 +141,12 @@ def replay(
     for curve in curves:
         if curve.queries_for_target is None:
             notes.append(f"{curve.method} does not reach the target within {curve.path[-1].queries:,} queries")
+        if (curve.bias_share[-1] or 0.0) >= NOTABLE_BIAS:
+            points = 100 * curve.accuracy_bias[-1]
+            notes.append(
+                f"{curve.method} asks less where its first answers agree, so its accuracy at {curve.queries[-1]:,} queries is "
+                f"{abs(points):.2g} points too {'high' if points > 0 else 'low'} on average"
+            )
     columns = set(answers.values) | (set(data.predictions[old].values) if old is not None else set())
     return Replay(
         items=len(data),
@@ -281,16 +289,15 @@ class Study:
         squared = np.mean(np.square(outcome.errors, dtype=np.float64), axis=0)
         quantile = np.quantile(outcome.errors, self.confidence, axis=0, method="inverted_cdf")
         at = np.searchsorted(grid, self.stops)
-        bias = tuple(
-            _bias_share(total / self.runs - recorded.truth, float(mse), self.runs)
-            for total, mse in zip(outcome.sums, squared[at], strict=True)
-        )
+        bias = outcome.sums / self.runs - recorded.truth
+        right = estimate.right_entries(self.strata, self.answers)
         return Curve(
             method=self.method,
             queries=self.stops,
             mean_squared_error=tuple(squared[at].tolist()),
             error_quantile=tuple(quantile[at].tolist()),
-            bias_share=bias,
+            bias_share=tuple(_bias_share(row, float(mse), self.runs) for row, mse in zip(bias, squared[at], strict=True)),
+            accuracy_bias=tuple(bias[:, right].sum(axis=1).tolist()),
             queries_for_target=needed,
             queries_range=spread,
             draws_per_second=outcome.asked / max(outcome.seconds, 1e-9),
