@@ -18,8 +18,7 @@ import numpy as np
 
 from masa import _kernel as kernel
 from masa import estimate, sampler
-from masa.dataset import Column
-from masa.records import Floats, Ints
+from masa.records import Column, Floats, Ints
 from masa.strata import Strata
 
 ITEMS, PREDICTIONS, REPEATS = 300_000, 10, 5

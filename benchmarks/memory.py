@@ -10,7 +10,8 @@ ITEMS, LABELS, BUDGET = 150_000, 1_000, 50_000
 
 
 def data() -> "Dataset":
-    from masa.dataset import Column, Dataset
+    from masa.dataset import Dataset
+    from masa.records import Column
 
     rng = np.random.default_rng(0)
     label = rng.integers(0, LABELS, ITEMS)

@@ -117,6 +117,8 @@ def test_a_name_cannot_put_a_script_into_a_page(tmp_path: Path) -> None:
         ("GOOD --budgets a,b", "usage", "--budgets 500,1000,2000"),
         ("GOOD --mix yes=1", "usage", "no share for 'no'"),
         ("GOOD --mix yes:1", "usage", "'yes:1' where label=share"),
+        ("GOOD --mix yes=1,yes=2", "usage", "twice"),
+        ('GOOD --mix {"yes":1' + "0" * 400 + "}", "usage", "cannot be read"),
         ("GOOD --target-error 1", "usage", "such as 0.01 or 1%"),
         ("GOOD --target-error lots", "usage", "--target-error is 'lots'"),
         ("GOOD --confidence 95", "usage", "such as 0.95 or 95%"),

@@ -9,8 +9,9 @@ import duckdb
 import numpy as np
 import pytest
 
-from masa.dataset import Dataset, column_names, read
+from masa.dataset import Dataset, read
 from masa.errors import DataError
+from masa.table import Table
 
 CSV = "id,label,new,hard,text\n1,yes,yes,0.5,a\n2,no,yes,0.25,b\n3,no,no,1,c\n"
 
@@ -126,12 +127,73 @@ def test_fingerprints_tell_contents_apart_but_not_orders_of_rows(tmp_path: Path)
     assert fingerprint(lines[:-1], "f.csv", id="id") != same
 
 
+def test_names_that_differ_only_in_case_or_mean_something_to_the_database_are_columns_like_others(tmp_path: Path) -> None:
+    names = ["Label", "label", "LABEL", "rowid", "place", "t0", "n0", "rows", 'a"b', "x'y", "select"]
+    rows = [[f"{column}{row}" for column in range(len(names))] for row in range(3)]
+    header = ",".join('"' + name.replace('"', '""') + '"' for name in names)
+    file = write(tmp_path / "a.csv", "\n".join([header, *(",".join(row) for row in rows)]) + "\n")
+    for ids in (None, "rowid"):
+        data = read(file, label="Label", id=ids, predictions=names[1:])
+        for place, name in enumerate(names[1:], start=1):
+            column = data.predictions[name]
+            assert [column.values[code] for code in column.codes] == [row[place] for row in rows]
+    assert "row 2: no value in column 'Label'" in refusal(write(tmp_path / "b.csv", "Label,rowid\na,x\n,y\n"), label="Label")
+    twins = write(tmp_path / "c.jsonl", '{"Label": "a", "label": "b"}\n')
+    assert "differs only in case" in refusal(twins)
+    assert "differs only in case" in refusal(twins, label="Label")
+    assert read(write(tmp_path / "d.jsonl", '{"x": "a", "X_1": "b"}\n'), label="X_1").label.values == ("b",)
+
+
+def test_a_folder_named_like_a_column_is_only_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "label=zzz"
+    folder.mkdir()
+    table(folder / "a.parquet", "SELECT 'a' AS label")
+    write(folder / "b.jsonl", '{"label": "a"}\n')
+    write(folder / "c.csv", "label\na\n")
+    for name in ("a.parquet", "b.jsonl", "c.csv"):
+        assert read(folder / name, label="label").label.values == ("a",)
+
+
+def test_an_empty_text_is_no_answer_in_every_kind_of_file(tmp_path: Path) -> None:
+    files = [
+        table(tmp_path / "a.parquet", "SELECT 'a' AS label, '' AS new"),
+        write(tmp_path / "b.jsonl", '{"label": "a", "new": ""}\n'),
+        write(tmp_path / "c.csv", 'label,new\na,""\n'),
+    ]
+    data = [read(file, label="label", predictions=["new"]) for file in files]
+    assert {one.predictions["new"].values for one in data} == {("<invalid>",)}
+    assert len({one.fingerprint() for one in data}) == 1
+
+
+def test_complaints_do_not_quote_what_stands_in_the_file(tmp_path: Path) -> None:
+    secret = "my card is 4111"
+    texts = "".join(f'"{secret} {row}",a\n' for row in range(1100))
+    assert secret not in refusal(write(tmp_path / "a.csv", "label,new\n" + texts))
+    assert secret not in refusal(write(tmp_path / "b.csv", f'label,new\n"{secret}",a,b\n'))
+    broken = (
+        table(tmp_path / "c.parquet", f"SELECT '{secret} xyz' AS label FROM range(3)").read_bytes().replace(b"xyz", b"x\xffz")
+    )
+    assert secret not in refusal(write(tmp_path / "d.parquet", broken))
+
+
+def test_items_are_numbered_by_their_ids(tmp_path: Path) -> None:
+    """The same rows in another order are the same items: a journal of items stays true."""
+    lines = [f"{i},{'ab'[i % 2]}" for i in range(200)]
+    one = write(tmp_path / "a.csv", "id,label\n" + "\n".join(lines) + "\n")
+    other = write(tmp_path / "b.csv", "id,label\n" + "\n".join(reversed(lines)) + "\n")
+    first, second = (read(file, label="label", id="id") for file in (one, other))
+    assert first.ids is not None
+    assert second.ids is not None
+    assert first.ids.tolist() == second.ids.tolist() == sorted(map(str, range(200)))
+    assert first.label.codes.tolist() == second.label.codes.tolist()
+
+
 def test_a_missing_column_suggests_the_nearest(tmp_path: Path) -> None:
     file = write(tmp_path / "a.csv", CSV)
     assert "no column 'lable' / did you mean 'label'?" in refusal(file, label="lable")
     assert "did you mean 'label'?" in refusal(file, label="LABEL")
     assert "its columns are 'id', 'label', 'new', 'hard', 'text'" in refusal(file, label="zzzzzz")
-    assert column_names(file) == ("id", "label", "new", "hard", "text")
+    assert Table.open(file).columns == ["id", "label", "new", "hard", "text"]
 
 
 @pytest.mark.parametrize(
@@ -147,13 +209,13 @@ def test_a_missing_column_suggests_the_nearest(tmp_path: Path) -> None:
         ("label,d\na,0.5\nb,\n", {"difficulty": "d"}, "a.csv, row 2: column 'd' has no value"),
         ("label,d\na,0.5\nb,-1\n", {"cost": "d"}, "row 2: column 'd' has '-1', which is not a number of 0 or more"),
         ("label,d\na,0.5\nb,inf\n", {"cost": "d"}, "row 2: column 'd' has 'inf', which is not a number of 0 or more"),
-        ("id,label\n1,a\n2,b,c\n", {}, "a.csv, line 3: 3 columns where the header has 2 / quote texts"),
-        ("id,label\n1,a\n2\n", {}, "a.csv, line 3: 1 columns where the header has 2 / fill in"),
+        ("id,label\n1,a\n2,b,c\n", {}, "a.csv, near line 3: 3 columns where the header has 2 / quote texts"),
+        ("id,label\n1,a\n2\n", {}, "a.csv, near line 3: 1 columns where the header has 2 / fill in"),
         ('label,d\na,"0,5"\n', {"difficulty": "d"}, "write decimals with a point"),
-        ('id,label\n1,"a\n2,b\n', {}, "a.csv, line 2: a quote is opened and not closed"),
+        ('id,label\n1,"a\n2,b\n', {}, "a.csv, near line 2: a quote is opened and not closed"),
         ("label,label\na,b\n", {}, "column 'label' of"),
         (b"id,label\n1,caf\xe9\n", {}, "UTF-8"),
-        (b"id,label\n" + b"1,a\n" * 50_000 + b"2,\xff\n", {}, "a.csv, line 50,002: not UTF-8"),
+        (b"id,label\n" + b"1,a\n" * 50_000 + b"2,\xff\n", {}, "a.csv, near line 50,002: not UTF-8"),
         ("label\n" + "\n".join(f"l{i}" for i in range(1001)), {}, "more than 1,000 different values"),
     ],
 )
@@ -178,7 +240,10 @@ def test_files_that_are_not_what_their_name_says_are_refused(tmp_path: Path) -> 
     assert "does not exist / did you mean" in refusal(tmp_path / "d.xls")
     assert "no file matches" in refusal(tmp_path / "x*.csv")
     assert "is not a file" in refusal("/dev/null")
+    assert "big-endian" in refusal(write(tmp_path / "g.csv", b"\xfe\xff" + CSV.encode("utf-16-be")))
     assert "several kinds" in refusal(tmp_path)
+    odd = os.fsdecode(b"\xff\xfe.csv")
+    assert "not UTF-8" in refusal(write(tmp_path / odd, CSV))
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "no data files" in refusal(empty)

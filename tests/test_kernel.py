@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import naive
 from masa import _kernel as kernel
 from masa import estimate, sampler
-from masa.dataset import Column, Dataset
-from masa.records import Floats
+from masa.dataset import Dataset
+from masa.records import Column, Floats
 from masa.sampler import METHODS
 from masa.strata import Strata
 

@@ -1,5 +1,6 @@
 """Replays: many assessments on recorded predictions."""
 
+from math import log
 from pathlib import Path
 
 import numpy as np
@@ -178,12 +179,53 @@ def test_one_item_one_label_one_answer_works() -> None:
     assert [curve.error_quantile for curve in again.curves] == [(0.0, 0.0, 0.0)] * 5
 
 
-def test_theory_explores_more_than_the_default() -> None:
-    usual, theory, most = (
-        replay(data(), new="new", runs=300, methods=["masa"], a=a, replacement=True).curves[0] for a in (1.0, "theory", 1e9)
+def test_theory_is_the_theorems_exploration() -> None:
+    """For 4 labels, 3 levels and the largest budget."""
+    by_name, by_value, usual = (
+        replay(data(), new="new", runs=100, budgets=[100, 400], methods=["masa"], a=a).curves[0].mean_squared_error
+        for a in ("theory", 2 * log(4) + log(3) + 9 / 4 * log(400), 1.0)
     )
-    assert usual.mean_squared_error != theory.mean_squared_error
-    assert most.mean_squared_error != theory.mean_squared_error
+    assert by_name == by_value != usual
+
+
+def test_the_answer_does_not_depend_on_the_budgets() -> None:
+    """A rare label makes post-stratified sampling far dearer than its closed form says."""
+    label = [str(place) for place in range(9) for _ in range(540)] + ["rare"] * 100
+    perfect = Dataset.of(label, predictions={"new": label})
+    needed = [
+        replay(perfect, new="new", runs=200, budgets=budgets, methods=["post-stratified"]).curves[0].queries_for_target
+        for budgets in ([50], [500, 1000, 2000], [10, 4000])
+    ]
+    assert max(number or 0 for number in needed) <= 1.02 * min(number or 0 for number in needed)
+
+
+def test_reported_errors_are_those_of_the_closed_form() -> None:
+    """Through the whole of replay(): the mean squared error of uniform sampling is (1 - sum of C^2)/n (N - n)/(N - 1)."""
+    known, runs = data(), 4000
+    column = known.predictions["new"]
+    truth = np.zeros((4, len(column.values)))
+    np.add.at(truth, (known.label.codes, column.codes), 1 / len(known))
+    curve = replay(known, new="new", runs=runs, budgets=[50, 300], methods=["uniform"]).curves[0]
+    for place, n in enumerate((50, 300)):
+        expected = (1 - np.sum(truth**2)) / n * (len(known) - n) / (len(known) - 1)
+        # The squared error of one run varies by less than its mean.
+        assert abs(curve.mean_squared_error[place] / expected - 1) < 4 / runs**0.5
+        point = next(point for point in curve.path if point.queries == n)
+        assert point.root_mean_squared_error**2 == pytest.approx(curve.mean_squared_error[place])
+        assert point.error_quantile == curve.error_quantile[place] > curve.root_mean_squared_error[place]
+
+
+def test_savings_are_shares_of_the_other_methods_queries() -> None:
+    result = replay(data(), new="new", runs=50, target_error=0.05, replacement=True)
+    uniform, masa = (curve.queries_for_target for curve in result.curves if curve.method in ("uniform", "masa"))
+    assert uniform is not None
+    assert masa is not None
+    assert result.saving("masa", "uniform") == 1 - masa / uniform > 0
+
+
+def test_rounding_is_not_taken_for_bias() -> None:
+    for curve in replay(data(items=300), new="new", runs=20, budgets=[300]).curves:
+        assert curve.bias_share == (0.0,)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from masa import _kernel as kernel
 from masa import estimate, sampler
-from masa.dataset import Column, Dataset
+from masa.dataset import Dataset
 from masa.errors import UsageError
-from masa.records import Answer, Query
+from masa.records import Answer, Column, Query
 from masa.sampler import METHODS, Sampler
 from masa.strata import Strata
 
@@ -81,15 +81,16 @@ def test_answers_in_any_order_give_the_same_state(method: str, replacement: bool
     assert state(again) == state(live)
 
 
+@pytest.mark.parametrize("replacement", [True, False])
 @pytest.mark.parametrize("method", LIVE)
-def test_a_rebuilt_sampler_goes_on_where_the_first_one_was(method: str) -> None:
+def test_a_rebuilt_sampler_goes_on_where_the_first_one_was(method: str, replacement: bool) -> None:
     strata, answers = case()
-    whole = Sampler(strata, method=method, seed=3)
+    whole = Sampler(strata, method=method, seed=3, replacement=replacement)
     journal: list[Query] = []
     for _ in range(120):
         journal += whole.ask(1)
         whole.tell(answered(journal[-1], answers))
-    rebuilt = Sampler(strata, method=method, seed=3)
+    rebuilt = Sampler(strata, method=method, seed=3, replacement=replacement)
     for query in reversed(journal[:60]):
         rebuilt.sent(query)
     for query in journal[:60]:
@@ -172,6 +173,26 @@ def test_predictions_no_item_has_are_columns() -> None:
     assert len(found.predictions) == 100
     assert found.values.sum() == pytest.approx(1.0)
     assert found.accuracy == 0.0
+
+
+def test_labels_without_items_weigh_nothing() -> None:
+    strata = Strata.build(Column("label", ("a", "b", "c"), np.array([0, 0, 2, 2], np.int32)))
+    for method in LIVE:
+        live = Sampler(strata, method=method)
+        for query in live.ask(4):
+            live.tell(Answer(query.item, "x"))
+        assert estimate.matrix(live.tally()).values.tolist() == [[0.5], [0.0], [0.5]]
+
+
+@pytest.mark.parametrize("a", [-1.0, float("nan"), float("inf"), 1e30])
+def test_an_impossible_exploration_is_refused(a: float) -> None:
+    with pytest.raises(UsageError, match="a is"):
+        Sampler(case(items=20)[0], a=a)
+
+
+def test_nothing_is_estimated_from_no_answers() -> None:
+    with pytest.raises(UsageError, match="no answer"):
+        estimate.matrix(Sampler(case(items=20)[0]).tally())
 
 
 @pytest.mark.parametrize("method", ["optimal", "Masa", ""])

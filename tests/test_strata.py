@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masa.dataset import Column, Dataset
+from masa.dataset import Dataset
 from masa.errors import UsageError
+from masa.records import Column
 from masa.strata import FEW, Strata
 
 

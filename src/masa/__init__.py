@@ -6,19 +6,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from masa.dataset import Column, Dataset, read
+    from masa.dataset import Dataset, read
     from masa.errors import DataError, MasaError, MissingPackageError, UsageError
     from masa.estimate import matrix, shift, true_matrix
-    from masa.records import ERROR, INVALID, Answer, Change, Curve, Matrix, Query, Replay, Shift, Tally
+    from masa.records import ERROR, INVALID, Answer, Change, Column, Curve, Matrix, Query, Replay, Shift, Tally
     from masa.replay import replay, replay_file
     from masa.sampler import METHODS, Sampler
     from masa.strata import Strata
 
 _HOME = {
-    "dataset": ["Column", "Dataset", "read"],
+    "dataset": ["Dataset", "read"],
     "errors": ["DataError", "MasaError", "MissingPackageError", "UsageError"],
     "estimate": ["matrix", "shift", "true_matrix"],
-    "records": ["ERROR", "INVALID", "Answer", "Change", "Curve", "Matrix", "Query", "Replay", "Shift", "Tally"],
+    "records": ["ERROR", "INVALID", "Answer", "Change", "Column", "Curve", "Matrix", "Query", "Replay", "Shift", "Tally"],
     "replay": ["replay", "replay_file"],
     "sampler": ["METHODS", "Sampler"],
     "strata": ["Strata"],

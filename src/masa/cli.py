@@ -211,8 +211,11 @@ def shares(given: str | None) -> dict[str, float] | None:
             if "=" not in part:
                 raise UsageError(f"the mix has {part!r} where label=share should be", hint=hint)
         pairs = [part.rsplit("=", 1) for part in given.split(",")]
-        return {name.strip(): float(number) for name, number in pairs}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as exc:
+        mix = {name.strip(): float(number) for name, number in pairs}
+        if len(mix) < len(pairs):
+            raise UsageError("the mix names a label twice", hint=hint)
+        return mix
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as exc:
         raise UsageError(f"the mix cannot be read: {exc}", hint=hint) from exc
 
 

@@ -4,13 +4,18 @@ import numpy as np
 import numpy.typing as npt
 
 from masa import _kernel as kernel
-from masa.dataset import Column
-from masa.records import Codes, Floats, Ints, Matrix, Shift, StratumReport, Tally, in_order
+from masa.errors import UsageError
+from masa.records import Codes, Column, Floats, Ints, Matrix, Shift, StratumReport, Tally, in_order
 from masa.strata import Strata
 
 
 def matrix(tally: Tally) -> Matrix:
-    """Estimate the confusion matrix: each group's mean, times the share it stands for."""
+    """Estimate the confusion matrix: each group's mean, times the share it stands for.
+
+    Labels without answers have a row of zeros: nothing is known about them.
+    """
+    if not tally.group_answers.any():
+        raise UsageError("there is no answer to estimate from", hint="tell the sampler at least one answer")
     values = np.zeros((len(tally.labels), len(tally.predictions)))
     answers = np.maximum(tally.group_answers[tally.cell_group], 1)
     weight = tally.group_share[tally.cell_group] * tally.cell_factor

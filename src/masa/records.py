@@ -24,6 +24,16 @@ RESERVED = (INVALID, ERROR)
 """Outcomes that are columns of the matrix without being anybody's label: no readable answer, and no answer at all."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column of text: its different values, and for each item which one it has."""
+
+    name: str
+    values: tuple[str, ...]
+    codes: Codes
+    """(N,)"""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """One item to ask the API about."""

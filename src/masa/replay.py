@@ -17,12 +17,13 @@ import numpy.typing as npt
 
 from masa import _kernel as kernel
 from masa import estimate, sampler
-from masa.dataset import Column, Dataset, column_names, read
+from masa.dataset import Dataset, read
 from masa.difficulty import choose
 from masa.errors import UsageError
-from masa.records import Curve, Floats, Ints, Point, Progress, Replay, Shift
+from masa.records import Column, Curve, Floats, Ints, Point, Progress, Replay, Shift
 from masa.sampler import METHODS
 from masa.strata import Strata
+from masa.table import Table
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,8 @@ MOST_QUERIES = 1_000_000
 """Where the search for the target ends when items may be asked again."""
 MOST_RUNS = 1_000_000
 LEAST_ERROR = 1e-6
+ROUNDING = 1e-8
+"""An error below this is rounding: of all items asked, or of none left uncertain."""
 NOTABLE_BIAS = 0.02
 """The share of the squared error from which on bias is told."""
 FEW_RUNS = 5
@@ -80,8 +83,8 @@ def replay(
     """Run many seeded assessments a method on the predictions in column `new`, on all cores.
 
     The same seed gives the same numbers with any number of workers (by default one a core). `difficulty` says in words where the
-    data's difficulty comes from. Run r of every method draws a stratum's items in the same order, so that methods are
-    compared on the same luck.
+    data's difficulty comes from. Run r of `masa` and `optimal` draws a stratum's items in the same order, and that of `uniform`
+    and `post-stratified` the same items, so that they are compared on the same luck.
     """
     _check(runs=runs, target_error=target_error, confidence=confidence, seed=seed, methods=methods)
     strata = Strata.build(data.label, difficulty=data.difficulty, levels=levels, mix=mix)
@@ -177,9 +180,10 @@ def replay_file(
     **options: Unpack[Options],
 ) -> Replay:
     """Replay the predictions in a file; difficulty is a column, else the confidence of the old answers, else one level."""
-    hardness = choose(column_names(source), difficulty=difficulty, old=old, old_confidence=old_confidence)
+    table = Table.open(source)
+    hardness = choose(table.columns, difficulty=difficulty, old=old, old_confidence=old_confidence)
     answers = [name for name in (old, new) if name is not None]
-    data = read(source, label=label, id=id, predictions=answers, difficulty=hardness.column)
+    data = read(table, label=label, id=id, predictions=answers, difficulty=hardness.column)
     if hardness.column is not None and hardness.column.removesuffix("confidence") == new.removesuffix("prediction"):
         note = (
             f"{hardness.column!r} comes with the answers of {new!r}: a real assessment would know it only after paying for them"
@@ -214,8 +218,9 @@ class Study:
             outcome = self._simulate(recorded, grid, report)
             within = np.mean(outcome.errors <= self.target, axis=0)
             first = _first(within >= self.confidence)
-            if first is None and high < limit:
-                high = min(limit, 2 * high)
+            if high < limit and (first is None or grid[first] > high):
+                # Beyond high there are only coarse steps and budgets.
+                high = min(limit, 2 * high if first is None else int(grid[first]))
             elif first is not None and first > 0 and grid[first] < low:
                 # Found among the coarse steps: look again with fine ones.
                 low = int(grid[first - 1])
@@ -342,10 +347,10 @@ def _bias_share(bias: Floats, mse: float, runs: int) -> float | None:
     """Give squared bias over squared error; the mean of R runs alone is off by the variance over R."""
     if runs < 2:
         return None
-    if mse == 0.0:
+    if mse < ROUNDING**2:
         return 0.0
     squared = float(np.sum(bias**2))
-    return max(0.0, squared - (mse - squared) / (runs - 1)) / mse
+    return min(1.0, max(0.0, squared - (mse - squared) / (runs - 1)) / mse)
 
 
 def _grid(low: int, high: int, stops: Sequence[int]) -> Ints:
@@ -383,8 +388,6 @@ def _exploration(a: float | str, *, strata: Strata, levels: int, queries: int) -
         if a != "theory":
             raise UsageError(f"a is {a!r}", hint="give a number of 0 or more, or 'theory'")
         return sampler.theory_a(len(strata.labels), levels, queries)
-    if not 0.0 <= a < float("inf"):
-        raise UsageError(f"a is {a}", hint="give a number of 0 or more, or 'theory'")
     return a
 
 

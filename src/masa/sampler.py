@@ -12,6 +12,9 @@ from masa.strata import Strata
 
 METHODS = ("uniform", "post-stratified", "stratified", "masa", "optimal")
 
+MOST_EXPLORATION = 1e12
+"""More would let a score overtake strata that have not been asked twice."""
+
 BARELY = 1e-300
 """A weight that earns a stratum its first query and no second one while any other stratum wants it."""
 
@@ -30,11 +33,12 @@ class Plan:
 
 def plan(strata: Strata, method: str, *, replacement: bool = False, a: float = 1.0, uncertainty: Floats | None = None) -> Plan:
     """Lay out a method; `optimal` needs the true uncertainty score of each stratum (S,)."""
-    count, labels = len(strata), len(strata.labels)
+    if not 0.0 <= a <= MOST_EXPLORATION:
+        raise UsageError(f"a is {a:g}", hint=f"give a number from 0 to {MOST_EXPLORATION:g}")
+    count = len(strata)
     every, whole = np.arange(count), np.ones(1)
-    label_start = np.searchsorted(strata.label, np.arange(labels + 1))
-    # Blocks and groups name the strata they begin with: one, one a label, or one a stratum.
-    one, by_label, by_stratum = np.zeros(1, np.int64), label_start[:-1], every
+    # Blocks and groups name the strata they begin with: one, one a label that has items, or one a stratum.
+    one, by_label, by_stratum = np.zeros(1, np.int64), np.unique(strata.label, return_index=True)[1], every
     groups = {"uniform": one, "stratified": by_label}.get(method, by_stratum)
     blocks = {"uniform": one, "post-stratified": one, "stratified": by_label}.get(method, by_stratum)
     group_weight = np.add.reduceat(strata.weight, groups)
@@ -79,7 +83,7 @@ class Sampler:
     Queries that were asked and not yet answered count as asked. The state depends on which items were asked and what was
     answered, not on the order, so it can be rebuilt by telling it recorded answers.
 
-    >>> from masa.dataset import Column
+    >>> from masa.records import Column
     >>> strata = Strata.build(Column("label", ("cat", "dog"), np.array([0, 1, 0, 1, 0], np.int32)))
     >>> sampler = Sampler(strata, method="masa", seed=1)
     >>> for query in sampler.ask(4):
@@ -180,13 +184,12 @@ class Sampler:
         start = self._plan.design.start
         first, size = int(start[block]), int(start[block + 1] - start[block])
         while True:
-            u = kernel.uniform(self._key, block, self._drawn[block])
             if self._plan.rule.replacement:
-                position = first + int(u * size)
-            else:
-                position = int(kernel.pick(self._state.order, first, size, self._drawn[block], u))
+                return first + int(kernel.uniform(self._key, block, self._state.issued[block]) * size)
+            draw = self._drawn[block]
+            position = int(kernel.pick(self._state.order, first, size, draw, kernel.uniform(self._key, block, draw)))
             self._drawn[block] += 1
-            if self._plan.rule.replacement or not self._asks[position]:
+            if not self._asks[position]:
                 return position
 
     def _locate(self, item: int) -> int:

@@ -6,9 +6,8 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from masa.dataset import Column
 from masa.errors import UsageError
-from masa.records import Codes, Floats, Ints
+from masa.records import Codes, Column, Floats, Ints
 
 FEW = 10
 """A label with fewer items than this a level is kept in one level: each stratum costs two queries before it tells anything."""
