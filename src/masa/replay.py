@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -88,49 +88,19 @@ def replay(
     """
     _check(runs=runs, target_error=target_error, confidence=confidence, seed=seed, methods=methods)
     strata = Strata.build(data.label, difficulty=data.difficulty, levels=levels, mix=mix)
-    logger.info("%s: %s items, fingerprint %s", data.source, f"{len(data):,}", data.fingerprint())
-    logger.info("%d strata of %d to %d items", len(strata), strata.size.min(), strata.size.max())
-    for s in range(len(strata)):
-        logger.debug(
-            "stratum %d: label %r, level %d, %d items", s, strata.labels[strata.label[s]], strata.level[s], strata.size[s]
-        )
-    answers = _recorded(data, new)
-    notes = list(data.notes)
-    stops = _budgets(budgets, items=len(data), replacement=replacement, notes=notes)
-    exploration = _exploration(a, strata=strata, levels=levels, queries=stops[-1])
-    shift = None
-    if old is not None:
-        shift = Shift(old=estimate.true_matrix(strata, _recorded(data, old)), new=estimate.true_matrix(strata, answers))
-        if target_error >= shift.norm:
-            notes.append(
-                f"the target error of {100 * target_error:.3g}% is not below {100 * shift.norm:.3g}%, "
-                "the error of saying that nothing changed: reaching it proves nothing"
-            )
-    if "masa" in methods and stops[0] < 2 * len(strata):
-        notes.append(
-            f"masa asks each of the {len(strata)} strata twice first, so it tells little below {2 * len(strata):,} queries"
-        )
-    if runs * min(confidence, 1.0 - confidence) < FEW_RUNS:
-        notes.append(
-            f"{runs:,} runs are too few to tell what a confidence of {100 * confidence:.6g}% needs: "
-            f"fewer than {FEW_RUNS} lie beyond it"
-        )
+    _log(data, strata)
+    answers, before = _recorded(data, new), None if old is None else _recorded(data, old)
+    stops = _stops(budgets, items=len(data), replacement=replacement)
+    exploration = sampler.theory_a(len(strata.labels), levels, stops[-1]) if a == "theory" else a
+    if isinstance(exploration, str):
+        raise UsageError(f"a is {a!r}", hint="give a number of 0 or more, or 'theory'")
+    truth = estimate.true_matrix(strata, answers)
     curves = []
     for number, method in enumerate(methods):
-
-        def report(done: float, method: str = method, number: int = number) -> None:
-            if progress is not None:
-                progress(method, (number + done) / len(methods))
-
+        known = estimate.true_uncertainty(strata, answers, replacement=replacement)
         study = Study(
             method=method,
-            plan=sampler.plan(
-                strata,
-                method,
-                replacement=replacement,
-                a=exploration,
-                uncertainty=estimate.true_uncertainty(strata, answers, replacement=replacement),
-            ),
+            plan=sampler.plan(strata, method, replacement=replacement, a=exploration, uncertainty=known),
             strata=strata,
             answers=answers,
             stops=stops,
@@ -140,21 +110,16 @@ def replay(
             seed=seed,
             workers=workers or cores(),
         )
+
+        def report(done: float, method: str = method, number: int = number) -> None:
+            if progress is not None:
+                progress(method, (number + done) / len(methods))
+
         curves.append(study.curve(report))
-    for curve in curves:
-        if curve.queries_for_target is None:
-            notes.append(f"{curve.method} does not reach the target within {curve.path[-1].queries:,} queries")
-        if (curve.bias_share[-1] or 0.0) >= NOTABLE_BIAS:
-            points = 100 * curve.accuracy_bias[-1]
-            notes.append(
-                f"{curve.method} asks less where its first answers agree, so its accuracy at {curve.queries[-1]:,} queries is "
-                f"{abs(points):.2g} points too {'high' if points > 0 else 'low'} on average"
-            )
-    columns = set(answers.values) | (set(data.predictions[old].values) if old is not None else set())
-    return Replay(
+    result = Replay(
         items=len(data),
         labels=len(strata.labels),
-        predictions=len(columns),
+        predictions=len({*answers.values, *(before.values if before is not None else ())}),
         strata=len(strata),
         difficulty=difficulty,
         runs=runs,
@@ -162,10 +127,48 @@ def replay(
         replacement=replacement,
         target_error=target_error,
         confidence=confidence,
-        shift=shift,
+        shift=None if before is None else Shift(old=estimate.true_matrix(strata, before), new=truth),
         curves=tuple(curves),
-        notes=tuple(notes),
+        notes=data.notes,
     )
+    return replace(result, notes=(*data.notes, *_cautions(result, budgets)))
+
+
+def _log(data: Dataset, strata: Strata) -> None:
+    if logger.isEnabledFor(logging.INFO):
+        logger.info("%s: %s items, fingerprint %s", data.source, f"{len(data):,}", data.fingerprint())
+        logger.info("%d strata of %d to %d items", len(strata), strata.size.min(), strata.size.max())
+    if logger.isEnabledFor(logging.DEBUG):
+        for label, level, size in zip(strata.label, strata.level, strata.size, strict=True):
+            logger.debug("stratum: label %r, level %d, %d items", strata.labels[label], level, size)
+
+
+def _cautions(result: Replay, budgets: Sequence[int] | None) -> Iterator[str]:
+    """Say what a reader of the result could be misled by."""
+    stops = result.curves[0].queries
+    if budgets is not None and max(budgets) > stops[-1]:
+        yield f"asking each item once takes {result.items:,} queries at most, so larger budgets were cut to that"
+    if result.no_change_error is not None and result.target_error >= result.no_change_error:
+        yield (
+            f"the target error of {100 * result.target_error:.3g}% is not below {100 * result.no_change_error:.3g}%, "
+            "the error of saying that nothing changed: reaching it proves nothing"
+        )
+    if any(curve.method == "masa" for curve in result.curves) and stops[0] < 2 * result.strata:
+        yield f"masa asks each of the {result.strata} strata twice first, so it tells little below {2 * result.strata:,} queries"
+    if result.runs * min(result.confidence, 1.0 - result.confidence) < FEW_RUNS:
+        yield (
+            f"{result.runs:,} runs are too few to tell what a confidence of {100 * result.confidence:.6g}% needs: "
+            f"fewer than {FEW_RUNS} lie beyond it"
+        )
+    for curve in result.curves:
+        if curve.queries_for_target is None:
+            yield f"{curve.method} does not reach the target within {curve.path[-1].queries:,} queries"
+        if (curve.bias_share[-1] or 0.0) >= NOTABLE_BIAS:
+            points = 100 * curve.accuracy_bias[-1]
+            yield (
+                f"{curve.method} asks less where its first answers agree, so its accuracy at {curve.queries[-1]:,} queries is "
+                f"{abs(points):.2g} points too {'high' if points > 0 else 'low'} on average"
+            )
 
 
 def replay_file(
@@ -368,27 +371,18 @@ def _steps(first: int, last: int, factor: float) -> Floats:
     return np.floor(np.geomspace(first, last, 2 + int(log(max(first, last) / first) / log(factor))))
 
 
-def _budgets(budgets: Sequence[int] | None, *, items: int, replacement: bool, notes: list[str]) -> tuple[int, ...]:
+def _stops(budgets: Sequence[int] | None, *, items: int, replacement: bool) -> tuple[int, ...]:
+    """Give the numbers of queries to report, none beyond the items where each is asked once."""
     wanted = BUDGETS if budgets is None else tuple(budgets)
     if not wanted or min(wanted) < 1 or max(wanted) > MOST_QUERIES:
-        listed = ", ".join(str(budget) for budget in wanted)
-        raise UsageError(
-            f"budgets are {listed or 'none'}", hint=f"give whole numbers from 1 to {MOST_QUERIES:,}: --budgets 500,1000,2000"
-        )
+        listed = ", ".join(str(budget) for budget in wanted) or "none"
+        hint = f"give whole numbers from 1 to {MOST_QUERIES:,}: --budgets 500,1000,2000"
+        raise UsageError(f"budgets are {listed}", hint=hint)
     if replacement or max(wanted) <= items:
         return tuple(sorted(set(wanted)))
     if budgets is not None:
-        notes.append(f"asking each item once takes {items:,} queries at most, so larger budgets were cut to that")
         return tuple(sorted({min(budget, items) for budget in wanted}))
     return tuple(budget for budget in BUDGETS if budget <= items) or (items,)
-
-
-def _exploration(a: float | str, *, strata: Strata, levels: int, queries: int) -> float:
-    if isinstance(a, str):
-        if a != "theory":
-            raise UsageError(f"a is {a!r}", hint="give a number of 0 or more, or 'theory'")
-        return sampler.theory_a(len(strata.labels), levels, queries)
-    return a
 
 
 def _check(*, runs: int, target_error: float, confidence: float, seed: int, methods: Sequence[str]) -> None:
