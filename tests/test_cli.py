@@ -176,7 +176,7 @@ def test_a_package_that_is_not_installed_is_named(
 
 
 def test_a_long_replay_can_be_interrupted(data: Path) -> None:
-    words = [*MASA, "replay", str(data), "--label", "label", "--new", "new", "--runs", "1000000", "--with-replacement", "--json"]
+    words = [*MASA, "replay", str(data), "--label", "label", "--new", "new", "--runs", "100000", "--with-replacement", "--json"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(4)
     process.send_signal(signal.SIGINT)

@@ -32,7 +32,7 @@ FINE, COARSE = 1.01, 1.1
 """Steps of the grid of query counts: near the answer, and elsewhere."""
 MOST_QUERIES = 1_000_000
 """Where the search for the target ends when items may be asked again."""
-MOST_RUNS = 1_000_000
+MOST_RUNS = 100_000
 LEAST_ERROR = 1e-6
 ROUNDING = 1e-8
 """An error below this is rounding: of all items asked, or of none left uncertain."""
