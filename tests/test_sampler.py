@@ -146,6 +146,15 @@ def test_unanswered_queries_are_not_taken_for_certain_answers() -> None:
     assert counts.min() > 0.5 * counts.mean()
 
 
+def test_pending_queries_are_those_without_an_answer() -> None:
+    strata, _ = case(items=50)
+    live = Sampler(strata)
+    queries = live.ask(9)
+    for query in queries[::2]:
+        live.tell(Answer(query.item, "x"))
+    assert sorted(live.pending, key=queries.index) == queries[1::2]
+
+
 def test_an_answer_counts_once() -> None:
     strata, _ = case(items=20)
     live = Sampler(strata)

@@ -118,6 +118,12 @@ class Sampler:
         """How many answers came."""
         return int(self._state.answered.sum())
 
+    @property
+    def pending(self) -> list[Query]:
+        """The queries that were asked and not answered, one each, in the order of their items."""
+        items = np.sort(self.strata.items[np.flatnonzero(self._asks > self._tells)])
+        return [Query(int(item), int(self._stratum[self._position[item]])) for item in items]
+
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next n queries, fewer when nothing is left to ask."""
         queries: list[Query] = []
