@@ -82,9 +82,9 @@ def test_labels_of_any_type_and_script_are_compared_as_text(tmp_path: Path) -> N
 
 def test_whole_floats_are_whole_numbers_and_a_hole_is_no_answer(tmp_path: Path) -> None:
     """A column of integers with a missing value reaches many files as 0.0, 1.0, NaN."""
-    file = table(tmp_path / "a.parquet", "SELECT unnest([0, 1, 2]) AS label, unnest([0.0::DOUBLE, 1, 'nan']) AS new")
+    file = table(tmp_path / "a.parquet", "SELECT unnest([0, 1, 2]) AS label, unnest([0.0::DOUBLE, 123456789, 'nan']) AS new")
     data = read(file, label="label", predictions=["new"])
-    assert data.predictions["new"].values == ("0", "1", "<invalid>")
+    assert data.predictions["new"].values == ("0", "123456789", "<invalid>")
     assert any("no prediction for 1 of 3 items" in note for note in data.notes)
 
 

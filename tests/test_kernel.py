@@ -214,6 +214,17 @@ def closed_form(strata: Strata, answers: Column, method: str, *, replacement: bo
     return float(np.sum(weight**2 * per_draw))
 
 
+def test_the_optimal_allocation_asks_certain_strata_once() -> None:
+    rng = np.random.default_rng(0)
+    data = Dataset.of([0] * 100 + [1] * 100, predictions={"new": [0] * 100 + rng.integers(0, 2, 100).tolist()})
+    strata, answers = Strata.build(data.label), data.predictions["new"]
+    scores = estimate.true_uncertainty(strata, answers, replacement=False)
+    fast = Fast(strata, answers, "optimal", replacement=False, a=1.0, key=0, scores=scores)
+    for _ in range(101):
+        fast.step()
+    assert fast.state.issued.tolist() == [1, 100]
+
+
 def test_the_optimal_allocation_reaches_its_bound(case: tuple[Strata, Column]) -> None:
     """With many queries the loss comes to (sum of weight times root score)^2 over the number of queries."""
     strata, answers = case

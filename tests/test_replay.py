@@ -112,8 +112,18 @@ def test_the_error_of_saying_nothing_changed_is_the_norm_of_the_shift() -> None:
 
 
 def test_a_target_above_that_error_is_warned_of() -> None:
-    assert any("proves nothing" in note for note in replay(data(), new="new", old="old", runs=10, target_error=0.9).notes)
-    assert not any("proves nothing" in note for note in replay(data(), new="new", old="old", runs=10, target_error=0.01).notes)
+    norm = replay(data(), new="new", old="old", runs=1).no_change_error
+    assert norm is not None
+    for factor, warned in ((1.001, True), (0.999, False)):
+        result = replay(data(), new="new", old="old", runs=10, target_error=norm * factor)
+        assert any("proves nothing" in note for note in result.notes) == warned
+
+
+def test_budgets_too_small_for_masa_are_warned_of() -> None:
+    """There are 12 strata, and each is asked twice first."""
+    for budget, warned in ((23, True), (24, False)):
+        result = replay(data(), new="new", runs=10, budgets=[budget, 300])
+        assert any("tells little below 24 queries" in note for note in result.notes) == warned
 
 
 def test_budgets_beyond_the_items_are_cut_and_said() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from masa.dataset import Dataset
 from masa.errors import UsageError
 from masa.records import Column
-from masa.strata import FEW, Strata
+from masa.strata import Strata
 
 
 def column(codes: list[int]) -> Column:
@@ -61,8 +61,7 @@ def test_equal_difficulties_make_one_level_and_empty_levels_go() -> None:
 
 
 def test_labels_with_few_items_stay_in_one_level() -> None:
-    few = FEW * 3 - 1
-    strata = Strata.build(column([0] * few + [1] * (few + 1)), difficulty=np.arange(2.0 * few + 1), levels=3)
+    strata = Strata.build(column([0] * 29 + [1] * 30), difficulty=np.arange(59.0), levels=3)
     assert strata.label.tolist() == [0, 1, 1, 1]
 
 
