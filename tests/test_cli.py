@@ -222,6 +222,13 @@ def test_a_mix_is_read_from_pairs_json_and_files(tmp_path: Path) -> None:
     assert cli.shares("a=b=3,c=1e-3") == {"a=b": 3.0, "c": 0.001}
 
 
+def test_percentages_are_the_shares_they_say() -> None:
+    for tenths in range(1, 1000):
+        assert cli.share(f"{tenths / 10}%", "--confidence") == tenths / 1000
+    with pytest.raises(masa.UsageError):
+        cli.share("%", "--confidence")
+
+
 def test_version_help_and_verbosity(data: Path) -> None:
     assert run("--version").stdout.strip() == f"masa {masa.__version__}"
     assert "replay" in run().stdout

@@ -1,6 +1,7 @@
 """Reading and checking data files."""
 
 import gzip
+import json
 import os
 import random
 from pathlib import Path
@@ -41,7 +42,6 @@ def test_the_same_rows_read_the_same_from_every_kind_of_file(tmp_path: Path) -> 
         write(tmp_path / "b.csv.gz", gzip.compress(CSV.encode())),
         write(tmp_path / "c.tsv", CSV.replace(",", "\t")),
         write(tmp_path / "d.csv", CSV.replace(",", ";").replace("\n", "\r\n")),
-        write(tmp_path / "e.csv", CSV.encode("utf-16")),
         write(tmp_path / "f.csv", b"\n\n" + CSV.encode("utf-8-sig")[3:]),
         write(tmp_path / "g.csv", CSV.encode("utf-8-sig")),
         table(tmp_path / "h.parquet", rows),
@@ -144,6 +144,22 @@ def test_names_that_differ_only_in_case_or_mean_something_to_the_database_are_co
     assert read(write(tmp_path / "d.jsonl", '{"x": "a", "X_1": "b"}\n'), label="X_1").label.values == ("b",)
 
 
+def test_json_keys_are_columns_however_many_and_whatever_they_are_called(tmp_path: Path) -> None:
+    wide = {"label": "a", **{f"k{place}": "v" for place in range(400)}}
+    assert len(Table.open(write(tmp_path / "a.jsonl", json.dumps(wide) + "\n")).columns) == 401
+    array = '[{"label": "a", "new": "b", "new_2": "c"},\n {"label": "b", "new": "b", "new_2": "b"}]'
+    for content in (array, "\n" * 3 + array, '{"label": "a", "new": "x"}\n' * 1500 + '{"label": "a", "new_2": "c"}\n'):
+        data = read(write(tmp_path / "b.json", content), label="label", predictions=["new_2"])
+        assert "c" in data.predictions["new_2"].values
+    packed = gzip.compress('{"label": "a"}\n'.encode("utf-8-sig"))
+    assert read(write(tmp_path / "c.jsonl", packed), label="label").label.values == ("a",)
+
+
+def test_whole_floats_beside_text_in_json_are_whole_numbers(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", '{"label": 1, "new": "none"}\n{"label": 2, "new": 2.0}\n')
+    assert read(file, label="label", predictions=["new"]).predictions["new"].values == ("2", "none")
+
+
 def test_a_folder_named_like_a_column_is_only_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "label=zzz"
     folder.mkdir()
@@ -170,6 +186,8 @@ def test_complaints_do_not_quote_what_stands_in_the_file(tmp_path: Path) -> None
     texts = "".join(f'"{secret} {row}",a\n' for row in range(1100))
     assert secret not in refusal(write(tmp_path / "a.csv", "label,new\n" + texts))
     assert secret not in refusal(write(tmp_path / "b.csv", f'label,new\n"{secret}",a,b\n'))
+    twice = write(tmp_path / "e.jsonl", f'{{"label": "a", "text": "{secret}", "label": "b"}}\n')
+    assert secret not in refusal(twice)
     broken = (
         table(tmp_path / "c.parquet", f"SELECT '{secret} xyz' AS label FROM range(3)").read_bytes().replace(b"xyz", b"x\xffz")
     )
@@ -240,7 +258,9 @@ def test_files_that_are_not_what_their_name_says_are_refused(tmp_path: Path) -> 
     assert "does not exist / did you mean" in refusal(tmp_path / "d.xls")
     assert "no file matches" in refusal(tmp_path / "x*.csv")
     assert "is not a file" in refusal("/dev/null")
-    assert "big-endian" in refusal(write(tmp_path / "g.csv", b"\xfe\xff" + CSV.encode("utf-16-be")))
+    assert "is in UTF-16" in refusal(write(tmp_path / "g.csv", CSV.encode("utf-16")))
+    for content in ("", "\n", "[]", "[1, 2]"):
+        assert "holds no JSON objects" in refusal(write(tmp_path / "h.jsonl", content))
     assert "several kinds" in refusal(tmp_path)
     odd = os.fsdecode(b"\xff\xfe.csv")
     assert "not UTF-8" in refusal(write(tmp_path / odd, CSV))

@@ -160,9 +160,19 @@ def test_adaptive_accuracy_is_too_high_where_errors_are_rare_and_plain_accuracy_
     rare = Dataset.of(label.tolist(), predictions={"new": answer.tolist()}, difficulty=rng.random(2000))
     result = replay(rare, new="new", runs=2000, budgets=[200], methods=["masa", "stratified"])
     masa, plain = result.curves
-    assert [note for note in result.notes if "points too high" in note] == list(result.notes)
+    (note,) = result.notes
+    assert "accuracy that masa finds" in note
+    assert "points too high on average: it asks less where its first answers agree" in note
     assert masa.accuracy_bias[0] > 0.003
     assert abs(plain.accuracy_bias[0]) < 4 * 0.02 / 2000**0.5
+
+
+def test_labels_that_are_not_reached_make_accuracy_too_low_and_that_is_said() -> None:
+    label = [str(place) for place in range(50) for _ in range(20)]
+    result = replay(
+        Dataset.of(label, predictions={"new": label}), new="new", runs=200, budgets=[30], methods=["masa", "stratified"]
+    )
+    assert sum("too low on average: labels without answers count as zero" in note for note in result.notes) == 2
 
 
 def test_the_bias_that_few_runs_show_is_not_counted() -> None:
@@ -248,6 +258,7 @@ def test_rounding_is_not_taken_for_bias() -> None:
         ({"new": "nwe"}, "no predictions 'nwe'"),
         ({"target_error": float("nan")}, "target error is nan"),
         ({"confidence": 1.0}, "confidence is 1"),
+        ({"confidence": 0.9999999999999999}, "confidence is 0.99"),
         ({"seed": -1}, "seed is -1"),
         ({"budgets": [0]}, "budgets are 0"),
         ({"budgets": []}, "budgets are none"),

@@ -173,6 +173,12 @@ def test_an_answer_that_is_not_text_is_refused_when_it_is_told() -> None:
     assert live.asked == 0
 
 
+def test_an_empty_answer_is_one_that_could_not_be_read() -> None:
+    live = Sampler(case(items=20)[0])
+    live.tell(Answer(0, ""))
+    assert live.tally().predictions == ("<invalid>",)
+
+
 def test_predictions_no_item_has_are_columns() -> None:
     strata, _ = case(items=200)
     live = Sampler(strata)

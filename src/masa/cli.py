@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,7 +33,9 @@ Data = Annotated[
 Label = Annotated[str, typer.Option(metavar="COL", help="Column with the true labels.")]
 New = Annotated[str, typer.Option(metavar="COL", help="Column with the predictions of the API that is asked.")]
 Old = Annotated[str | None, typer.Option(metavar="COL", help="Column with what the API answered before.")]
-Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with ids, to check that no item stands twice.")]
+Id = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column with ids: none may stand twice, and items come in their order.")
+]
 OldConfidence = Annotated[str | None, typer.Option(metavar="COL", help="Column with the confidence of the old answers.")]
 Difficulty = Annotated[str | None, typer.Option(metavar="COL", help="Column with a number that tells easy items from hard ones.")]
 Levels = Annotated[int, typer.Option(metavar="K", help="Difficulty levels inside each label.")]
@@ -180,8 +183,9 @@ def share(given: str, option: str) -> float:
     (0.01, 0.01)
     """
     try:
-        return float(given.removesuffix("%")) / (100 if given.endswith("%") else 1)
-    except ValueError as exc:
+        # In decimals: 99.9 / 100 is not 0.999 in binary.
+        return float(Decimal(given.removesuffix("%")) / (100 if given.endswith("%") else 1))
+    except ArithmeticError as exc:
         raise UsageError(f"{option} is {given!r}", hint="give a share such as 0.01, or a percentage such as 1%") from exc
 
 

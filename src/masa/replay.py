@@ -36,8 +36,8 @@ MOST_RUNS = 100_000
 LEAST_ERROR = 1e-6
 ROUNDING = 1e-8
 """An error below this is rounding: of all items asked, or of none left uncertain."""
-NOTABLE_BIAS = 0.02
-"""The share of the squared error from which on bias is told."""
+NOTABLE_BIAS = 0.005
+"""The bias of accuracy from which on it is told."""
 FEW_RUNS = 5
 """Runs that must lie beyond a quantile for it to be told."""
 CHUNK = 2_000_000
@@ -163,11 +163,15 @@ def _cautions(result: Replay, budgets: Sequence[int] | None) -> Iterator[str]:
     for curve in result.curves:
         if curve.queries_for_target is None:
             yield f"{curve.method} does not reach the target within {curve.path[-1].queries:,} queries"
-        if (curve.bias_share[-1] or 0.0) >= NOTABLE_BIAS:
-            points = 100 * curve.accuracy_bias[-1]
+        bias = curve.accuracy_bias[-1]
+        # An error of accuracy is at most that of the matrix times the root of the number of labels.
+        noise = 3.0 * curve.root_mean_squared_error[-1] * (result.labels / result.runs) ** 0.5
+        if abs(bias) >= max(NOTABLE_BIAS, noise):
+            agree = curve.method == "masa" and bias > 0
+            cause = "it asks less where its first answers agree" if agree else "labels without answers count as zero"
             yield (
-                f"{curve.method} asks less where its first answers agree, so its accuracy at {curve.queries[-1]:,} queries is "
-                f"{abs(points):.2g} points too {'high' if points > 0 else 'low'} on average"
+                f"the accuracy that {curve.method} finds with {curve.queries[-1]:,} queries is {100 * abs(bias):.2g} points "
+                f"too {'high' if bias > 0 else 'low'} on average: {cause}"
             )
 
 
@@ -219,8 +223,8 @@ class Study:
         while True:
             grid = _grid(low, high, self.stops)
             outcome = self._simulate(recorded, grid, report)
-            within = np.mean(outcome.errors <= self.target, axis=0)
-            first = _first(within >= self.confidence)
+            within = np.count_nonzero(outcome.errors <= self.target, axis=0)
+            first = _first(within >= self._runs_at(0.0))
             if high < limit and (first is None or grid[first] > high):
                 # Beyond high there are only coarse steps and budgets.
                 high = min(limit, 2 * high if first is None else int(grid[first]))
@@ -230,9 +234,13 @@ class Study:
             else:
                 break
         slack = (self.confidence * (1.0 - self.confidence) / self.runs) ** 0.5
-        edges = [_first(within >= min(1.0, self.confidence + sign * slack)) for sign in (-1, 0, 1)]
+        edges = [_first(within >= self._runs_at(shift)) for shift in (-slack, 0.0, slack)]
         low_end, needed, high_end = (None if edge is None else int(grid[edge]) for edge in edges)
         return self._summary(recorded, grid, outcome, needed, (low_end, high_end))
+
+    def _runs_at(self, shift: float) -> int:
+        """Give how many runs make the confidence, or a little more or less of it; 99.9% of 1,000 is 999, not 999.0000001."""
+        return min(self.runs, ceil((self.confidence + shift) * self.runs - 1e-6))
 
     def _enough(self, recorded: kernel.Recorded) -> int:
         """Guess how many queries reach the target, on the safe side, from the closed forms of the variance.
@@ -392,7 +400,7 @@ def _check(*, runs: int, target_error: float, confidence: float, seed: int, meth
         raise UsageError(
             f"target error is {target_error:g}", hint=f"give a share from {LEAST_ERROR:g} to less than 1, such as 0.01 or 1%"
         )
-    if not 0.0 < confidence < 1.0:
+    if not 1e-6 <= confidence <= 1.0 - 1e-6:
         raise UsageError(f"confidence is {confidence}", hint="give a share between 0 and 1, such as 0.95 or 95%")
     if not 0 <= seed < 2**63:
         raise UsageError(f"seed is {seed}", hint=f"give a whole number from 0 to {2**63 - 1}")

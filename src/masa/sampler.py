@@ -159,7 +159,7 @@ class Sampler:
         if self._tells[position] == self._asks[position]:
             self.sent(Query(answer.item, stratum))
         self._tells[position] += 1
-        cell = self._cells.setdefault((stratum, answer.prediction), len(self._cells))
+        cell = self._cells.setdefault((stratum, answer.prediction or INVALID), len(self._cells))
         if cell == len(self._state.counts):
             grown = np.concatenate((self._state.counts, np.zeros_like(self._state.counts)))
             self._state = self._state._replace(counts=grown)

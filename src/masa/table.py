@@ -4,10 +4,11 @@ Only the columns that are named are read, and text is turned into numbers in Duc
 integer an item and column.
 """
 
+import codecs
 import csv
 import glob
 import gzip
-import itertools
+import io
 import json
 import re
 import tempfile
@@ -16,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import duckdb
 import numpy as np
@@ -226,15 +227,10 @@ class Rows:
 
 def _csv_scan(_: duckdb.DuckDBPyConnection, file: str) -> Scan:
     try:
-        with open(file, "rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-        opener: Any = gzip.open if packed else open
-        with opener(file, "rb") as raw:
-            mark = raw.read(2)
-        if mark == b"\xfe\xff":
-            raise DataError(f"{file} is in big-endian UTF-16", hint="save it as CSV in UTF-8")
-        wide = mark == b"\xff\xfe"
-        with opener(file, "rt", encoding="utf-16" if wide else "utf-8-sig", newline="") as lines:
+        with _opened(file) as raw:
+            if raw.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                raise DataError(f"{file} is in UTF-16", hint="save it as CSV in UTF-8")
+        with _opened(file) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as lines:
             blank = 0
             while (line := lines.readline()) and not line.strip():
                 blank += 1
@@ -249,9 +245,7 @@ def _csv_scan(_: duckdb.DuckDBPyConnection, file: str) -> Scan:
     columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(names)))
     options = (
         f", auto_detect=false, header=true, skip={blank}, delim={_literal(delimiter)}, quote='\"', escape='\"'"
-        f", max_line_size={MAX_LINE}, columns={{{columns}}}"
-        + (", encoding='utf-16'" if wide else "")
-        + (", compression='gzip'" if packed else "")
+        f", max_line_size={MAX_LINE}, columns={{{columns}}}" + _compression(file)
     )
     fields = {name: Field(_whole(f"c{place}"), f"c{place}") for place, name in enumerate(names)}
     for name in names:
@@ -262,22 +256,29 @@ def _csv_scan(_: duckdb.DuckDBPyConnection, file: str) -> Scan:
 
 def _json_scan(connection: duckdb.DuckDBPyConnection, file: str) -> Scan:
     try:
-        types = _types(connection, f"read_json({_paths([file])}, hive_partitioning=false, sample_size=-1)", file)
+        # All rows tell the columns, however many; without the last option DuckDB takes many columns for one map.
+        look = f"hive_partitioning=false, sample_size=-1, map_inference_threshold=-1{_compression(file)}"
+        types = _types(connection, f"read_json({_paths([file])}, {look})", file)
     except DataError:
         _refuse_bad_lines(file)
         raise
     if list(types) == ["json"]:
         _refuse_bad_lines(file)
+        raise DataError(f"{file} holds no JSON objects", hint=JSON_HINT)
     fields = {name: _field(name, kind) for name, kind in types.items()}
-    for name in types:
+    fields |= {name: Field(_whole(field.label), field.plain) for name, field in fields.items() if types[name] == "JSON"}
+    bases = [(name, re.sub(r"_[0-9]+$", "", name).casefold()) for name in types]
+    if any(other != name and other.casefold() == base for name, base in bases for other in types):
         # DuckDB calls a key that differs from another only in case by another name, under which it then finds nothing.
-        base = re.sub(r"_[0-9]+$", "", name)
-        twin = next((other for other in types if other != name and other.casefold() == base.casefold()), None)
-        if twin is not None and base != name and not _has_key(file, name):
-            del fields[name]
-            fields[base] = fields[twin] = Field("", "", f"has a twin that differs only in case: {twin!r} and {base!r}")
+        objects = f"read_json_objects({_paths([file])}{_compression(file)})"
+        keys = [row[0] for row in connection.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM {objects}").fetchall()]
+        for key in keys:
+            twins = sorted(other for other in keys if other.casefold() == key.casefold())
+            if len(twins) > 1:
+                fields[key] = Field("", "", f"has a twin that differs only in case: {', '.join(map(repr, twins))}")
+        fields = {name: field for name, field in fields.items() if name in keys}
     columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in types)
-    return Scan((file,), "read_json", f", columns={{{columns}}}", fields)
+    return Scan((file,), "read_json", f", columns={{{columns}}}{_compression(file)}", fields)
 
 
 def _parquet_scan(connection: duckdb.DuckDBPyConnection, file: str) -> Scan:
@@ -308,9 +309,9 @@ def _whole(text: str) -> str:
 
 def _json_lines(file: str) -> Iterator[tuple[int, bytes]]:
     """Give the lines of a file of JSON lines, numbered from 1; none for one array over many lines."""
-    opener: Any = gzip.open if file.lower().endswith(".gz") else open
-    with suppress(OSError, EOFError), opener(file, "rb") as lines:
-        for number, line in enumerate(lines, start=1):
+    with suppress(OSError, EOFError), _opened(file) as lines:
+        for number, raw in enumerate(lines, start=1):
+            line = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
             if number == 1 and line.lstrip().startswith(b"["):
                 return
             if line.strip():
@@ -331,10 +332,18 @@ def _refuse_bad_lines(file: str) -> None:
             raise DataError(f"{where}: not a JSON object", hint=JSON_HINT)
 
 
-def _has_key(file: str, name: str) -> bool:
-    with suppress(ValueError):
-        return any(name in json.loads(line) for _, line in itertools.islice(_json_lines(file), 1000))
-    return False
+def _opened(file: str) -> IO[bytes]:
+    """Open a file for reading, unpacked."""
+    return cast(IO[bytes], gzip.open(file) if _packed(file) else open(file, "rb"))
+
+
+def _packed(file: str) -> bool:
+    with open(file, "rb") as raw:
+        return raw.read(2) == b"\x1f\x8b"
+
+
+def _compression(file: str) -> str:
+    return ", compression='gzip'" if _packed(file) else ""
 
 
 @contextmanager
@@ -356,15 +365,16 @@ def _translated(source: str) -> Iterator[None]:
             hint = "fill in what is missing" if few else "quote texts that hold the separator"
         elif re.search(r"unicode|UTF-?8", said):
             what, hint = "not UTF-8", "save the file as UTF-8"
+        elif "duplicate key" in said:
+            what, hint = "an object has a key twice", "give each key once"
         elif "unterminated quote" in said:
             what, hint = "a quote is opened and not closed", 'double the quotes inside quoted texts: ""'
         elif "state machine" in said:
             what, hint = "not well-formed CSV", "look for mixed line endings or stray quotes; save the file again as CSV"
         else:
-            what, hint = (
-                said.splitlines()[0].split("Error: ", 1)[-1],
-                "check that the file is whole and of the kind its name says",
-            )
+            # What follows a brace is likely to be the user's.
+            what = said.splitlines()[0].split("Error: ", 1)[-1].split("{")[0]
+            hint = "check that the file is whole and of the kind its name says"
         raise DataError(f"{where}: {what}", hint=hint) from exc
 
 

@@ -1,1 +1,13 @@
 """Results for people to read."""
+
+LEAST = 1e-8
+"""Below this an error is rounding."""
+
+
+def percent(value: float) -> str:
+    """Write a share as a percentage with three digits, near 100% with six.
+
+    >>> percent(0.0123456), percent(0.000012), percent(0.25), percent(0.9999), percent(1e-17)
+    ('1.23%', '0.0012%', '25%', '99.99%', '0%')
+    """
+    return "0%" if abs(value) < LEAST else f"{100 * value:.3g}%" if value < 0.99 or value > 1 else f"{100 * value:.6g}%"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from masa.errors import MissingPackageError, UsageError
 from masa.records import Replay
+from masa.report import percent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -84,7 +85,7 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
             y=alt.Y(
                 "error:Q",
                 scale=alt.Scale(type="log", nice=False),
-                title=f"error that {result.confidence:.0%} of runs stay below (%, Frobenius norm)",
+                title=f"error that {percent(result.confidence)} of runs stay below (%, Frobenius norm)",
                 axis=alt.Axis(format="~g"),
             ),
             color=alt.Color(

@@ -7,10 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from masa.records import Matrix, Replay, Shift
+from masa.report import percent
 
 BUDGETS_ACROSS = 3
-LEAST = 1e-8
-"""Below this an error is rounding."""
 
 
 def show(content: RenderableType, *, width: int | None = None) -> None:
@@ -88,15 +87,6 @@ def _table() -> Table:
 def _saving(result: Replay, method: str, against: str) -> str:
     saving = result.saving(method, against)
     return "" if method == against else "-" if saving is None else f"{saving:+.0%}".replace("+", "").replace("-0%", "0%")
-
-
-def percent(value: float) -> str:
-    """Write a share as a percentage with three digits, near 100% with six.
-
-    >>> percent(0.0123456), percent(0.000012), percent(0.25), percent(0.9999), percent(1e-17)
-    ('1.23%', '0.0012%', '25%', '99.99%', '0%')
-    """
-    return "0%" if abs(value) < LEAST else f"{100 * value:.3g}%" if value < 0.99 or value > 1 else f"{100 * value:.6g}%"
 
 
 def estimate(found: Shift, true: Shift, *, queries: int, items: int) -> RenderableType:
