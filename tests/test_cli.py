@@ -176,9 +176,25 @@ def test_a_package_that_is_not_installed_is_named(
 
 
 def test_a_long_replay_can_be_interrupted(data: Path) -> None:
-    words = [*MASA, "replay", str(data), "--label", "label", "--new", "new", "--runs", "100000", "--with-replacement", "--json"]
+    words = [
+        *MASA,
+        "replay",
+        str(data),
+        "--label",
+        "label",
+        "--new",
+        "new",
+        "--runs",
+        "100000",
+        "--with-replacement",
+        "--json",
+        "-v",
+    ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
+    assert process.stderr is not None
+    while "strata of" not in process.stderr.readline():  # The last word before the replay begins.
+        assert process.poll() is None
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
     begun = time.monotonic()
     out, _ = process.communicate(timeout=30)
