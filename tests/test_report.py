@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console, RenderableType
 
+from masa.errors import UsageError
 from masa.records import Curve, Matrix, Point, Replay, Shift
 from masa.report import chart, terminal
 
@@ -71,5 +72,5 @@ def test_the_chart_draws_what_its_axis_says(result: Replay) -> None:
 
 def test_a_chart_that_cannot_be_written_is_refused_first(tmp_path: Path) -> None:
     for name in ("a.pdf", "nowhere/a.svg", "."):
-        with pytest.raises(Exception, match=r"chart|folder"):
+        with pytest.raises(UsageError, match=r"chart|folder"):
             chart.check(tmp_path / name)

@@ -21,8 +21,8 @@ Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
 
-SINGLE, EQUAL, MASA, OPTIMAL = range(4)
-"""Which block is next: the only one; the one asked least; the paper's rule; the allocation known from the truth."""
+EQUAL, MASA, OPTIMAL = range(3)
+"""Which block is next: the one asked least; by the paper's rule; by the allocation known from the truth."""
 
 DUE = 1e6
 """Added to the score once for every draw a block must have before its score means anything."""
@@ -219,6 +219,14 @@ def pick(order: Codes, first: int, size: int, draw: int, u: float) -> int:
 
 
 @jit
+def count(pairs: Ints, counts: Codes, answered: Ints, group: int, cell: int) -> None:
+    """Add one answer to pairs (G,), counts (C,) and answered (G,)."""
+    pairs[group] += 2 * np.int64(counts[cell])
+    counts[cell] += 1
+    answered[group] += 1
+
+
+@jit
 def advance(design: Design, recorded: Recorded, rule: Rule, state: State, seen: Codes, key: np.uint64, queries: int) -> int:
     """Ask that many queries, answering each from the record; give the last position asked, or -1 when all are done.
 
@@ -243,20 +251,10 @@ def advance(design: Design, recorded: Recorded, rule: Rule, state: State, seen: 
         if counts[cell] == 0:
             seen[seen[-1]] = cell
             seen[-1] += 1
-        pairs[group] += 2 * np.int64(counts[cell])
-        counts[cell] += 1
-        answered[group] += 1
+        count(pairs, counts, answered, group, cell)
         s2 = uncertainty(pairs[group], answered[group])
         enter(tree, lead, block, score(rule, block_weight[block], size, n + 1, s2))
     return position
-
-
-@jit
-def count(state: State, group: int, cell: int) -> None:
-    """Add one answer."""
-    state.pairs[group] += 2 * np.int64(state.counts[cell])
-    state.counts[cell] += 1
-    state.answered[group] += 1
 
 
 @jit

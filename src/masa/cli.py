@@ -263,9 +263,9 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         # Not app(): it would end an interrupt or a broken pipe with exit codes of its own, one of which is a verdict.
-        command = typer.main.get_command(app)
-        with command.make_context("masa", given.copy()) as context:
-            code = command.invoke(context) or 0
+        parser = typer.main.get_command(app)
+        with parser.make_context("masa", given.copy()) as parsed:
+            code = parser.invoke(parsed) or 0
         sys.stdout.flush()
         return int(code)
     except typer.Exit as exc:
@@ -273,8 +273,9 @@ def main(arguments: list[str] | None = None) -> int:
     except MasaError as exc:
         return fail(exc.kind, exc.message, exc.hint, exc.exit_code, as_json=as_json)
     except TyperException as exc:
-        about = [word for word in given[:1] if word in ("replay", "demo")]
-        return fail("usage", exc.format_message(), f"see {' '.join(['masa', *about, '--help'])}", 2, as_json=as_json)
+        context = getattr(exc, "ctx", None)
+        command = context.command_path if context is not None else "masa"
+        return fail("usage", exc.format_message(), f"see {command} --help", 2, as_json=as_json)
     except (KeyboardInterrupt, typer.Abort):
         return fail("interrupted", "interrupted", "", 130, as_json=as_json)
     except BrokenPipeError:

@@ -20,7 +20,7 @@ def matrix(tally: Tally) -> Matrix:
     answers = np.maximum(tally.group_answers[tally.cell_group], 1)
     weight = tally.group_share[tally.cell_group] * tally.cell_factor
     np.add.at(values, (tally.cell_label, tally.cell_prediction), weight * tally.counts / answers)
-    return _sorted(Matrix(tally.labels, tally.predictions, values))
+    return Matrix(tally.labels, tally.predictions, values).on(in_order(tally.predictions))
 
 
 def true_matrix(strata: Strata, answers: Column) -> Matrix:
@@ -74,10 +74,6 @@ def stratum_reports(tally: Tally, strata: Strata) -> tuple[StratumReport, ...]:
         )
         for s in range(len(strata))
     )
-
-
-def _sorted(matrix: Matrix) -> Matrix:
-    return matrix.on(in_order(matrix.predictions))
 
 
 def _entries(strata: Strata, answers: Column) -> Ints:

@@ -66,7 +66,7 @@ class Matrix:
     labels: tuple[str, ...]
     predictions: tuple[str, ...]
     values: Floats
-    """(L, P), rows are labels; all entries together make 1"""
+    """(L, P), rows are labels; all entries together make 1 where something is known of every label"""
 
     @property
     def accuracy(self) -> float:

@@ -95,12 +95,13 @@ def replay(
     if isinstance(exploration, str):
         raise UsageError(f"a is {a!r}", hint="give a number of 0 or more, or 'theory'")
     truth = estimate.true_matrix(strata, answers)
+    known = estimate.true_uncertainty(strata, answers, replacement=replacement)
+    plans = [sampler.plan(strata, method, replacement=replacement, a=exploration, uncertainty=known) for method in methods]
     curves = []
-    for number, method in enumerate(methods):
-        known = estimate.true_uncertainty(strata, answers, replacement=replacement)
+    for number, (method, plan) in enumerate(zip(methods, plans, strict=True)):
         study = Study(
             method=method,
-            plan=sampler.plan(strata, method, replacement=replacement, a=exploration, uncertainty=known),
+            plan=plan,
             strata=strata,
             answers=answers,
             stops=stops,
@@ -406,12 +407,5 @@ def _check(*, runs: int, target_error: float, confidence: float, seed: int, meth
         raise UsageError(f"seed is {seed}", hint=f"give a whole number from 0 to {2**63 - 1}")
     if not methods:
         raise UsageError("no method is named", hint=f"the methods are {', '.join(METHODS)}")
-    for method in methods:
-        if method not in METHODS:
-            close = get_close_matches(method, METHODS, 1)
-            raise UsageError(
-                f"there is no method {method!r}",
-                hint=f"did you mean {close[0]!r}?" if close else f"the methods are {', '.join(METHODS)}",
-            )
     if len(set(methods)) < len(methods):
         raise UsageError("a method is named twice", hint="name each once")

@@ -1,6 +1,7 @@
 """Decide what to ask next: a state machine that is told answers and never sees an API."""
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import log
 
 import numpy as np
@@ -33,6 +34,10 @@ class Plan:
 
 def plan(strata: Strata, method: str, *, replacement: bool = False, a: float = 1.0, uncertainty: Floats | None = None) -> Plan:
     """Lay out a method; `optimal` needs the true uncertainty score of each stratum (S,)."""
+    if method not in METHODS:
+        close = get_close_matches(method, METHODS, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"the methods are {', '.join(METHODS)}"
+        raise UsageError(f"there is no method {method!r}", hint=hint)
     if not 0.0 <= a <= MOST_EXPLORATION:
         raise UsageError(f"a is {a:g}", hint=f"give a number from 0 to {MOST_EXPLORATION:g}")
     count = len(strata)
@@ -51,9 +56,7 @@ def plan(strata: Strata, method: str, *, replacement: bool = False, a: float = 1
                 hint="use it in replays, where they are recorded; else use masa",
             )
         block_weight = np.where(strata.weight > 0.0, np.maximum(strata.weight * np.sqrt(uncertainty), BARELY), 0.0)
-    elif method not in METHODS:
-        raise UsageError(f"there is no method {method!r}", hint=f"the methods are {', '.join(METHODS)}")
-    codes = {"masa": kernel.MASA, "optimal": kernel.OPTIMAL, "stratified": kernel.EQUAL}
+    codes = {"masa": kernel.MASA, "optimal": kernel.OPTIMAL}
     share_of_items = strata.size / strata.start[-1]
     return Plan(
         design=kernel.Design(
@@ -62,7 +65,7 @@ def plan(strata: Strata, method: str, *, replacement: bool = False, a: float = 1
             group_weight=group_weight,
             group_owner=owner,
         ),
-        rule=kernel.Rule(codes.get(method, kernel.SINGLE), float(a), replacement),
+        rule=kernel.Rule(codes.get(method, kernel.EQUAL), float(a), replacement),
         group=(np.searchsorted(groups, every, side="right") - 1).astype(np.int32),
         factor=strata.weight / share_of_items if method == "uniform" else np.ones(count),
     )
@@ -163,7 +166,7 @@ class Sampler:
         if cell == len(self._state.counts):
             grown = np.concatenate((self._state.counts, np.zeros_like(self._state.counts)))
             self._state = self._state._replace(counts=grown)
-        kernel.count(self._state, self._plan.group[stratum], cell)
+        kernel.count(self._state.pairs, self._state.counts, self._state.answered, self._plan.group[stratum], cell)
         kernel.rescore(self._plan.design, self._plan.rule, self._state, self._block[position])
 
     def tally(self) -> Tally:

@@ -1,6 +1,7 @@
 """Charts as a page, SVG or PNG."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +40,11 @@ def check(path: Path) -> None:
         raise UsageError(f"there is no folder {path.parent} to write {path.name} into", hint="make it first")
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="give the name of a file")
-    try:
-        import altair
-        import vl_convert  # noqa: F401
-    except ImportError as exc:
-        raise MissingPackageError(f"charts need the package {exc.name}", hint="pip install altair vl-convert-python") from exc
-    del altair
+    for package in ("altair", "vl_convert"):
+        try:
+            import_module(package)
+        except ImportError as exc:
+            raise MissingPackageError(f"charts need the package {package}", hint="pip install altair vl-convert-python") from exc
 
 
 def save(chart: "alt.LayerChart", path: Path) -> None:
