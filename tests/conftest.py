@@ -1,8 +1,12 @@
 """What several tests use."""
 
+import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from server import KEY, Server, reviews
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -14,3 +18,21 @@ def frugalml() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the recorded predictions in {folder}")
     return folder
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with labelled texts, as a user has it, and the key in the environment."""
+    with (tmp_path / "reviews.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "label", "text"])
+        rows.writerows((f"r{number:04}", label, text) for number, (text, label) in enumerate(reviews(300)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SENTIMENT_KEY", KEY)
+    return tmp_path

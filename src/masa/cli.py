@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from typer.exceptions import TyperException
 from masa.errors import MasaError, UsageError
 
 if TYPE_CHECKING:
+    from masa.config import Task
     from masa.records import Progress
 
 app = typer.Typer(
@@ -51,6 +53,37 @@ Replacement = Annotated[bool, typer.Option("--with-replacement", help="Items may
 Exploration = Annotated[str, typer.Option("--a", metavar="A", help="Exploration of masa: a number, or 'theory'.")]
 Mix = Annotated[str | None, typer.Option(metavar="MIX", help="Mix of labels to estimate for: label=share,... or a JSON file.")]
 Seed = Annotated[int, typer.Option(metavar="S", help="Same seed, same numbers.")]
+OptionalData = Annotated[
+    str | None, typer.Argument(metavar="DATA", help="A CSV, JSON-lines or Parquet file, a glob in quotes, or a folder.")
+]
+OptionalLabel = Annotated[str | None, typer.Option("--label", metavar="COL", help="Column with the true labels.")]
+Input = Annotated[
+    list[str] | None, typer.Option(metavar="COL", help="Column that the API is shown; may be repeated or separated by commas.")
+]
+ApiName = Annotated[
+    str | None, typer.Option(metavar="CLIENT", help="replay:COL, python:module:function, http or openai (with masa.toml), ...")
+]
+PriceOf = Annotated[str | None, typer.Option(metavar="P", help="Money a call, or 'queries-only'.")]
+BudgetOf = Annotated[int | None, typer.Option("--budget", metavar="N", help="Calls that may be sent at the most.")]
+Money = Annotated[str | None, typer.Option(metavar="M", help="Money that may be spent at the most.")]
+LiveMethod = Annotated[str | None, typer.Option("--method", metavar="NAME", help="masa, post-stratified, stratified or uniform.")]
+OptionalLevels = Annotated[
+    int | None, typer.Option("--levels", metavar="K", help="Difficulty levels inside each label. [default: 3]")
+]
+OptionalSeed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Same seed, same choice of items. [default: 0]")]
+Tolerance = Annotated[str | None, typer.Option(metavar="T", help="Change of accuracy that does not matter: 0.01 or 1%.")]
+OptionalConfidence = Annotated[str | None, typer.Option("--confidence", metavar="P", help="How sure: 0.95 or 95%.")]
+Concurrency = Annotated[int | None, typer.Option(metavar="N", help="Calls under way at the most. [default: 64]")]
+RateOf = Annotated[str | None, typer.Option("--rate", metavar="R", help="Calls a second at the most: 5, 500/s or 600/min.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Configuration. [default: masa.toml, if there]")
+]
+StoreFile = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="Where runs are kept. [default: .masa/masa.db]")]
+Name = Annotated[str | None, typer.Option(metavar="NAME", help="What this API and data are called, where a store holds several.")]
+Resume = Annotated[int | None, typer.Option(metavar="RUN", help="Go on with this run.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Begin a new run even if one was not finished.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before paid calls.")]
+RunNumber = Annotated[int, typer.Argument(metavar="RUN", help="Number of a run.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a chart: .html, .svg or .png.")]
 Save = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the recorded predictions as CSV.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -128,6 +161,61 @@ def replay(
 
 
 @app.command()
+def assess(
+    data: OptionalData = None,
+    label: OptionalLabel = None,
+    id: Id = None,
+    input: Input = None,
+    api: ApiName = None,
+    price: PriceOf = None,
+    old: Old = None,
+    old_confidence: OldConfidence = None,
+    baseline: Annotated[
+        int | None, typer.Option(metavar="RUN", help="Compare with this run. [default: the newest baseline]")
+    ] = None,
+    difficulty: Difficulty = None,
+    levels: OptionalLevels = None,
+    method: LiveMethod = None,
+    budget: BudgetOf = None,
+    money: Money = None,
+    tolerance: Tolerance = None,
+    confidence: OptionalConfidence = None,
+    mix: Mix = None,
+    seed: OptionalSeed = None,
+    concurrency: Concurrency = None,
+    rate: RateOf = None,
+    config: ConfigFile = None,
+    store: StoreFile = None,
+    name: Name = None,
+    resume: Resume = None,
+    fresh: Fresh = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare with a baseline that is not comparable.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+) -> int:
+    """Query the API, estimate how it changed, judge whether that matters; goes on where it was interrupted."""
+    from masa.assess import assess as run
+    from masa.report import terminal
+
+    task = prepared(locals())
+    with running(quiet=quiet, verbose=verbose) as progress:
+        found = run(
+            task.data,
+            task.client,
+            baseline=task.old if task.old is not None and baseline is None else baseline,
+            settings=task.settings,
+            **spending(task, yes=yes),
+            **engagement(task, resume=resume, fresh=fresh, progress=progress),
+            force=force,
+        )
+    say(() if quiet else (*found.notes, *how_to_go_on(found.run, found.stopped)))
+    print_json(found.to_dict()) if as_json else terminal.show(terminal.assessment(found))
+    return found.exit_code
+
+
+@app.command()
 def demo(
     runs: Runs = 1000, seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = 0
 ) -> None:
@@ -149,6 +237,75 @@ def demo(
     terminal.show(case.STORY + "\n")
     terminal.show(terminal.estimate(result.estimated, result.true, queries=result.budget, items=result.replay.items))
     terminal.show(terminal.replay(result.replay, source=f"\nThe same {runs:,} times over. Handwritten digits"))
+
+
+def prepared(given: dict[str, Any]) -> "Task":
+    """Turn the options of a command, over what masa.toml says, into data and a client."""
+    from masa.config import Config, task
+
+    flags = {
+        "name": given["name"],
+        "store": given["store"],
+        "data.path": given["data"],
+        "data.label": given["label"],
+        "data.id": given["id"],
+        "data.input": tuple(names(given["input"])),
+        "data.difficulty": given["difficulty"],
+        "data.old": given.get("old"),
+        "data.old_confidence": given.get("old_confidence"),
+        "api.client": given["api"],
+        "api.price": given["price"],
+        "budget.queries": given["budget"],
+        "budget.money": given["money"],
+        "assess.method": given.get("method"),
+        "assess.levels": given["levels"],
+        "assess.seed": given["seed"],
+        "assess.mix": shares(given.get("mix")),
+        "assess.tolerance": None if given.get("tolerance") is None else share(given["tolerance"], "--tolerance"),
+        "assess.confidence": None if given.get("confidence") is None else share(given["confidence"], "--confidence"),
+        "limits.concurrency": given["concurrency"],
+        "limits.rate": given["rate"],
+    }
+    return task(Config.load(given["config"], flags))
+
+
+def spending(task: "Task", *, yes: bool) -> dict[str, Any]:
+    """Give the budget; without one, show what asking everything would cost and ask, or refuse where nobody can be asked."""
+    from masa.assess import free
+    from masa.live import money_text
+
+    budget = task.config.budget
+    if budget.queries is not None or budget.money is not None or free(task.client):
+        return {"budget": budget.queries, "money": budget.money}
+    worst = task.worst
+    words = f"up to {len(task.data):,} queries" + ("" if worst is None else f", at the most {money_text(worst)}")
+    if not yes:
+        if not sys.stdin.isatty() or not sys.stderr.isatty():
+            raise UsageError(f"no budget was given: this may take {words}", hint="give --budget N or --money M, or --yes for all")
+        typer.confirm(f"This may take {words}. Go on?", abort=True, err=True)
+    return {"budget": len(task.data)}
+
+
+def engagement(task: "Task", *, resume: int | None, fresh: bool, progress: "Progress | None") -> dict[str, Any]:
+    """Give what every command that asks an API passes on."""
+    return {
+        "limits": task.config.limit(),
+        "name": task.config.name,
+        "store": task.config.store,
+        "resume": resume,
+        "fresh": fresh,
+        "progress": progress,
+        "interruptible": True,
+    }
+
+
+def how_to_go_on(run: int, stopped: str) -> list[str]:
+    """Give the command that goes on with a run that did not come to its end."""
+    if stopped not in ("interrupted", "failures"):
+        return []
+    words = [word for word in sys.argv[1:] if word not in ("--fresh", "-y", "--yes")]
+    again = shlex.join(["masa", *words, *([] if "--resume" in words else ["--resume", str(run)])])
+    return [f"run {run} is kept; to go on: {again}"]
 
 
 def names(given: list[str] | None) -> list[str]:

@@ -2,16 +2,17 @@
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from masa.errors import DataError
-from masa.records import INVALID, RESERVED, Column, Floats, in_order
-from masa.table import Table
+from masa.records import INVALID, RESERVED, Column, Floats, Ints, Item, in_order
+from masa.table import Inputs, Table
 
 MAX_LABELS = 1_000
 MAX_PREDICTIONS = 10_000
@@ -29,11 +30,44 @@ class Dataset:
     difficulty: Floats | None = None
     group: Column | None = None
     cost: Floats | None = None
+    keys: Ints | None = None
+    """(N,) a number for each item that is its own in other versions of the data too"""
+    inputs: Inputs | None = None
+    """what the API is shown, at the place that `rows` says"""
+    rows: Ints | None = None
+    """(N,) the place of each item in `inputs`, where that is not its own"""
     notes: tuple[str, ...] = ()
     """what is odd but not wrong, in sentences"""
 
     def __len__(self) -> int:
         return len(self.label.codes)
+
+    def item(self, place: int) -> Item:
+        """Give an item as a client sees it."""
+        if self.inputs is None:
+            return Item(place, {})
+        return Item(place, self.inputs.of(place if self.rows is None else int(self.rows[place])))
+
+    def name(self, place: int) -> str:
+        """Give what people call an item: its id, or else its row."""
+        if self.ids is not None:
+            return str(self.ids[place])
+        return f"row {1 + (place if self.rows is None else int(self.rows[place])):,}"
+
+    def take(self, places: Ints) -> "Dataset":
+        """Give the data set of these items, in rising order of their places; labels that none of them has are gone."""
+        rows = places if self.rows is None else self.rows[places]
+        return replace(
+            self,
+            label=_taken(self.label, places),
+            predictions={name: _taken(column, places) for name, column in self.predictions.items()},
+            ids=None if self.ids is None else self.ids[places],
+            difficulty=None if self.difficulty is None else self.difficulty[places],
+            group=None if self.group is None else _taken(self.group, places),
+            cost=None if self.cost is None else self.cost[places],
+            keys=None if self.keys is None else self.keys[places],
+            rows=rows,
+        )
 
     @classmethod
     def of(
@@ -42,16 +76,19 @@ class Dataset:
         *,
         predictions: Mapping[str, Sequence[object]] | None = None,
         difficulty: Sequence[float] | Floats | None = None,
+        inputs: Mapping[str, Sequence[str]] | None = None,
         source: str = "memory",
     ) -> "Dataset":
-        """Make a data set of columns in memory, checked like a file's.
+        """Make a data set of columns in memory, checked like a file's; inputs are the texts that the API is shown.
 
         >>> Dataset.of([0, 1, 1], predictions={"api": [0, 1, None]}).predictions["api"].values
         ('0', '1', '<invalid>')
         """
         numbers = None if difficulty is None else np.asarray(difficulty, np.float64)
         answers = predictions or {}
-        lengths = {len(column) for column in (label, *answers.values())} | ({len(numbers)} if numbers is not None else set())
+        shown = {name: [str(text) for text in texts] for name, texts in (inputs or {}).items()}
+        columns = (label, *answers.values(), *shown.values())
+        lengths = {len(column) for column in columns} | ({len(numbers)} if numbers is not None else set())
         if lengths != {len(label)} or not len(label):
             raise DataError(f"columns of {sorted(lengths)} items", hint="give columns of the same length, of one item or more")
         for row, value in enumerate(label):
@@ -66,7 +103,15 @@ class Dataset:
             )
         labels = _coded("label", label, most=MAX_LABELS)
         coded = {name: _coded(name, column, most=MAX_PREDICTIONS) for name, column in answers.items()}
-        return cls(source, labels, coded, difficulty=numbers, notes=_notes(labels, coded.values()))
+        return cls(
+            source,
+            labels,
+            coded,
+            difficulty=numbers,
+            keys=_keys(shown, [labels.values[code] for code in labels.codes]),
+            inputs=_in_memory(shown) if shown else None,
+            notes=_notes(labels, coded.values()),
+        )
 
     def fingerprint(self) -> str:
         """Give a text that differs whenever the content differs, whatever the kind of file it came from."""
@@ -78,6 +123,8 @@ class Dataset:
 
         if self.ids is not None:
             add("ids", *(text.encode() for text in self.ids))
+        if self.inputs is not None and self.keys is not None:
+            add("keys", self.keys.astype("<i8").tobytes())
         for role, column in [("label", self.label), ("group", self.group), *sorted(self.predictions.items())]:
             if column is not None:
                 add(role, *(value.encode() for value in column.values), column.codes.astype("<i4").tobytes())
@@ -96,6 +143,7 @@ def read(
     difficulty: str | None = None,
     group: str | None = None,
     cost: str | None = None,
+    inputs: Iterable[str] = (),
 ) -> Dataset:
     """Read a CSV, JSON-lines or Parquet file, a glob of them or a folder, and check every value that is used.
 
@@ -105,7 +153,8 @@ def read(
     table = source if isinstance(source, Table) else Table.open(source)
     answers = tuple(dict.fromkeys(predictions))
     required = tuple(dict.fromkeys(name for name in (label, id, group) if name is not None))
-    numbers = tuple(dict.fromkeys(name for name in (difficulty, cost) if name is not None))
+    shown = tuple(dict.fromkeys(inputs))
+    numbers = tuple(dict.fromkeys(name for name in (difficulty, cost, *shown) if name is not None))
     with table.load(texts=tuple(dict.fromkeys((*required, *answers))), numbers=numbers, id=id) as rows:
         for name in required:
             rows.refuse_missing(name)
@@ -121,6 +170,8 @@ def read(
             difficulty=None if difficulty is None else rows.number(difficulty),
             group=None if group is None else rows.labels(group, most=MAX_PREDICTIONS),
             cost=None if cost is None else rows.number(cost, low=0.0),
+            keys=rows.keys(id=id, inputs=shown, label=label),
+            inputs=rows.inputs(shown) if shown else None,
             notes=_notes(labels, known.values()),
         )
 
@@ -140,6 +191,32 @@ def as_text(value: object) -> str | None:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def _taken(column: Column, places: Ints) -> Column:
+    kept, codes = np.unique(column.codes[places], return_inverse=True)
+    return Column(column.name, tuple(column.values[code] for code in kept), codes.astype(np.int32))
+
+
+def _keys(inputs: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Ints:
+    """Give the same keys as a file with these columns and no ids would have."""
+    if inputs:
+        seen: Counter[tuple[str, ...]] = Counter()
+        parts: list[tuple[str, ...]] = []
+        for texts in zip(*inputs.values(), strict=True):
+            seen[texts] += 1
+            parts.append(("input", *texts, str(seen[texts])))
+    else:
+        parts = [("row", str(place), label) for place, label in enumerate(labels)]
+    hashes = (hashlib.md5("\x1f".join(part).encode(), usedforsecurity=False).digest()[8:] for part in parts)
+    return np.array([int.from_bytes(half, "little", signed=True) for half in hashes], np.int64)
+
+
+def _in_memory(inputs: Mapping[str, Sequence[str]]) -> Inputs:
+    texts = [text.encode() for row in zip(*inputs.values(), strict=True) for text in row]
+    return Inputs(
+        tuple(inputs), b"".join(texts), np.concatenate(([0], np.cumsum([len(text) for text in texts]))).astype(np.int64)
+    )
 
 
 def _coded(name: str, column: Sequence[object], *, most: int) -> Column:

@@ -50,6 +50,41 @@ class Answer:
     prediction: str
 
 
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item as a client sees it: its place in the data and the texts of its input columns."""
+
+    place: int
+    inputs: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """The text of the only input column, or of all of them, one a line."""
+        return "\n".join(self.inputs.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a client brings back from one call."""
+
+    label: str | None
+    """None for an answer that cannot be read as a label"""
+    confidence: float | None = None
+    version: str | None = None
+    """what the provider calls the model that answered"""
+    cost: int | None = None
+    """in billionths; None for the price that was reserved"""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate and the range it is likely to be in."""
+
+    estimate: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
     """A confusion matrix: the share of each prediction for each label, over all of the data.
@@ -334,3 +369,154 @@ class Replay:
             },
             "notes": list(self.notes),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Surprise:
+    """An entry of the matrix that moved more than chance explains."""
+
+    label: str
+    prediction: str
+    old: float
+    new: float
+    """shares of the label's items"""
+    chance: float
+    """how often an entry that did not move would look like this"""
+
+    @property
+    def words(self) -> str:
+        """The change in a sentence."""
+        points = 100.0 * abs(self.new - self.old)
+        how = "more often" if self.new > self.old else "less often"
+        if self.label == self.prediction:
+            return f"{self.label!r} is now recognised {points:.1f} points {how}"
+        taken = {INVALID: "answered unreadably", ERROR: "not answered at all"}.get(
+            self.prediction, f"taken for {self.prediction!r}"
+        )
+        return f"{self.label!r} is now {taken} {points:.1f} points {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedItem:
+    """An item that was answered otherwise before."""
+
+    item: str
+    label: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assessment:
+    """One run, from budget to verdict."""
+
+    run: int
+    verdict: str
+    """changed, unchanged or undecided: does it matter, against the tolerance"""
+    moved: str
+    """yes, no sign or noise: did anything change at all"""
+    stopped: str
+    """target, decided, budget, exhausted, interrupted or failures"""
+    items: int
+    queries: int
+    """calls that count as spent"""
+    answers: int
+    errors: int
+    """items that failed for good"""
+    cost: float | None
+    """money; None where only queries are counted"""
+    confidence: float
+    tolerance: float
+    shift: Shift | None
+    """None while there is no answer"""
+    accuracy_change: Interval | None
+    error_bound: float | None
+    """what the Frobenius error of the shift stays below"""
+    surprising: tuple[Surprise, ...]
+    compared: int
+    """answers about items whose old answer is known"""
+    differing: int
+    """those of them that differ from it"""
+    changed_items: tuple[ChangedItem, ...]
+    api_version: "Versions"
+    uniform_queries: int | None
+    """what post-stratified uniform sampling would have needed for the same error"""
+    method: str
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def delta(self) -> "pd.DataFrame":
+        """New minus old, labels by predictions."""
+        if self.shift is None:
+            raise DataError("there is no answer to estimate a shift from", hint="run the same command again to go on")
+        return self.shift.delta
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with."""
+        return 130 if self.stopped == "interrupted" else {"unchanged": 0, "changed": 1}.get(self.verdict, 3)
+
+    def surprises(self, most: int = 5) -> list[Surprise]:
+        """Give the entries that moved most beyond chance, the surest first."""
+        return list(self.surprising[:most])
+
+    def summary(self) -> str:
+        """Tell the outcome in a few lines."""
+        if self.shift is None or self.accuracy_change is None:
+            return f"{self.verdict}: no answers ({self.stopped})"
+        change, accuracy = self.accuracy_change, self.shift.accuracy
+        head = (
+            f"{self.verdict}: right answers {accuracy.old:.1%} -> {accuracy.new:.1%} "
+            f"(change {change.low:+.1%} to {change.high:+.1%}), {self.queries:,} queries"
+        )
+        return "\n".join([head, *(surprise.words for surprise in self.surprises(3))])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `masa assess --json` prints."""
+        shift, change = self.shift, self.accuracy_change
+        return {
+            "run": self.run,
+            "verdict": self.verdict,
+            "moved": self.moved,
+            "stopped": self.stopped,
+            "items": self.items,
+            "queries": self.queries,
+            "answers": self.answers,
+            "errors": self.errors,
+            "cost": self.cost,
+            "method": self.method,
+            "seed": self.seed,
+            "confidence": self.confidence,
+            "tolerance": self.tolerance,
+            "accuracy": None
+            if shift is None or change is None
+            else {
+                "old": shift.accuracy.old,
+                "new": shift.accuracy.new,
+                "change": change.estimate,
+                "low": change.low,
+                "high": change.high,
+            },
+            "frobenius": None if shift is None else {"change": shift.norm, "error_bound": self.error_bound},
+            "labels": [] if shift is None else list(shift.new.labels),
+            "predictions": [] if shift is None else list(shift.new.predictions),
+            "old": [] if shift is None else shift.old.values.tolist(),
+            "new": [] if shift is None else shift.new.values.tolist(),
+            "delta": [] if shift is None else shift.values.tolist(),
+            "strata": [] if shift is None else [asdict(stratum) for stratum in shift.strata],
+            "surprises": [{**asdict(surprise), "words": surprise.words} for surprise in self.surprising],
+            "changed": {"compared": self.compared, "differing": self.differing},
+            "changed_items": [asdict(item) for item in self.changed_items],
+            "api_version": asdict(self.api_version),
+            "uniform_queries": self.uniform_queries,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What the provider calls its model, before and now; None where it does not say."""
+
+    old: str | None
+    new: str | None

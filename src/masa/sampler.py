@@ -8,7 +8,7 @@ import numpy as np
 
 from masa import _kernel as kernel
 from masa.errors import UsageError
-from masa.records import ERROR, INVALID, Answer, Codes, Floats, Query, Tally
+from masa.records import ERROR, INVALID, Answer, Codes, Column, Floats, Ints, Query, Tally
 from masa.strata import Strata
 
 METHODS = ("uniform", "post-stratified", "stratified", "masa", "optimal")
@@ -71,6 +71,29 @@ def plan(strata: Strata, method: str, *, replacement: bool = False, a: float = 1
     )
 
 
+def counted(strata: Strata, places: Ints, answers: Column) -> Tally:
+    """Count answers about these places (n,), given as a column of their own, as if they had been drawn stratum by stratum."""
+    position = np.empty(len(strata.items), np.int64)
+    position[strata.items] = np.arange(len(strata.items))
+    stratum = strata.of_position[position[places]].astype(np.int64)
+    cells, counts = np.unique(stratum * len(answers.values) + answers.codes, return_counts=True)
+    of, prediction = np.divmod(cells, len(answers.values))
+    answered = np.bincount(stratum, minlength=len(strata)).astype(np.int64)
+    laid_out = plan(strata, "masa")
+    return Tally(
+        labels=strata.labels,
+        predictions=answers.values,
+        group_share=kernel.group_shares(laid_out.design, answered),
+        group_answers=answered,
+        cell_stratum=of.astype(np.int32),
+        cell_group=of.astype(np.int32),
+        cell_label=strata.label[of],
+        cell_prediction=prediction.astype(np.int32),
+        cell_factor=np.ones(len(cells)),
+        counts=counts.astype(np.int32),
+    )
+
+
 def theory_a(labels: int, levels: int, queries: int) -> float:
     """Give the exploration that the paper's theorem asks for.
 
@@ -95,10 +118,19 @@ class Sampler:
     (4, 4)
     """
 
-    def __init__(self, strata: Strata, *, method: str = "masa", seed: int = 0, replacement: bool = False, a: float = 1.0) -> None:
+    def __init__(
+        self,
+        strata: Strata,
+        *,
+        method: str = "masa",
+        seed: int = 0,
+        replacement: bool = False,
+        a: float = 1.0,
+        uncertainty: Floats | None = None,
+    ) -> None:
         self.strata = strata
         self.method = method
-        self._plan = plan(strata, method, replacement=replacement, a=a)
+        self._plan = plan(strata, method, replacement=replacement, a=a, uncertainty=uncertainty)
         self._key = np.uint64(kernel.run_key(seed, 0))
         self._position = np.empty(len(strata.items), np.int64)
         self._position[strata.items] = np.arange(len(strata.items))
@@ -126,6 +158,11 @@ class Sampler:
         """The queries that were asked and not answered, one each, in the order of their items."""
         items = np.sort(self.strata.items[np.flatnonzero(self._asks > self._tells)])
         return [Query(int(item), int(self._stratum[self._position[item]])) for item in items]
+
+    @property
+    def group_items(self) -> Ints:
+        """(G,) how many items there are in each group that the tally averages over."""
+        return np.bincount(self._plan.group, self.strata.size, len(self._plan.design.group_weight)).astype(np.int64)
 
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next n queries, fewer when nothing is left to ask."""

@@ -10,6 +10,7 @@ import glob
 import gzip
 import io
 import json
+import mmap
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from masa.errors import DataError
-from masa.records import INVALID, RESERVED, Column, Floats, in_order
+from masa.records import INVALID, RESERVED, Column, Floats, Ints, in_order
 
 FORMATS = {
     ".csv": "csv",
@@ -125,6 +126,29 @@ class Table:
             finally:
                 connection.close()
 
+    def profile(self, *, most: int = 100_000) -> list["Profile"]:
+        """Look at the first rows of every column that can be used."""
+        profiles = []
+        with duckdb.connect() as connection, _translated(self.source):
+            scan = self.scans[0]
+            for name in self.columns:
+                field = scan.fields[name]
+                if field.problem or not name:
+                    continue
+                looked = f"SELECT {field.label} AS value FROM {scan.over(scan.files)} LIMIT {most}"
+                asked = (
+                    "SELECT count(*), count(value), count(DISTINCT value), avg(length(value)), max(length(value)), "
+                    "count(try_cast(value AS DOUBLE)), any_value(value), "
+                    "(SELECT list(v ORDER BY n DESC, v) FROM (SELECT value AS v, count(*) AS n FROM looked WHERE value IS NOT NULL "
+                    f"GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 12)) FROM looked"
+                )
+                row = connection.execute(f"WITH looked AS MATERIALIZED ({looked}) {asked}").fetchall()[0]
+                rows, filled, distinct, mean, longest, numbers, _, frequent = row
+                profiles.append(
+                    Profile(name, rows, filled, distinct, float(mean or 0.0), int(longest or 0), numbers == filled > 0, tuple(frequent or ()))
+                )
+        return profiles
+
     def _require(self, name: str) -> None:
         for scan in self.scans:
             if name in scan.fields:
@@ -139,6 +163,26 @@ class Table:
                 f"{scan.files[0]} has no column {name!r}",
                 hint=f"did you mean {close[0]!r}?" if close else f"its columns are {listed}",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a column looks like."""
+
+    name: str
+    rows: int
+    filled: int
+    distinct: int
+    mean_length: float
+    longest: int
+    numeric: bool
+    frequent: tuple[str, ...]
+    """its most frequent values"""
+
+    @property
+    def unique(self) -> bool:
+        """Whether every row has a value of its own."""
+        return self.filled == self.rows == self.distinct > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +264,61 @@ class Rows:
             raise DataError(f"{self.where(place)}: column {name!r} has {wrong}", hint=hint)
         return self._fetch(number).astype(np.float64)
 
+    def keys(self, *, id: str | None, inputs: Sequence[str], label: str) -> Ints:
+        """Give each item a number that is its own wherever it stands: a hash of its id and its inputs.
+
+        Without an id items with the same inputs are told apart by counting them, without inputs by their row and label.
+        """
+        texts = [f"coalesce({self.numbers[name]}, '')" for name in inputs]
+        same = ", ".join(texts)
+        if id is not None:
+            parts = ["'id'", self.text[id], *texts]
+        elif inputs:
+            parts = ["'input'", *texts, f"row_number() OVER (PARTITION BY {same} ORDER BY place)"]
+        else:
+            parts = ["'row'", "place", self.text[label]]
+        whole = ", ".join(f"({part})::VARCHAR" for part in parts)
+        return self._fetch(f"md5_number_lower(concat_ws(chr(31), {whole}))").astype(np.uint64).view(np.int64)
+
+    def inputs(self, names: Sequence[str]) -> "Inputs":
+        """Give the texts of the input columns, kept on disk: a million of them would not fit in memory."""
+        wanted = ", ".join(f"coalesce({self.numbers[name]}, '')" for name in names)
+        file = tempfile.TemporaryFile(prefix="masa-")  # noqa: SIM115 - it lives as long as the inputs
+        ends = [0]
+        end = 0
+        found = self.connection.execute(f"SELECT {wanted} FROM rows ORDER BY {self.order}")
+        while rows := found.fetchmany(10_000):
+            texts = [text.encode() for row in rows for text in row]
+            for text in texts:
+                end += len(text)
+                ends.append(end)
+            file.write(b"".join(texts))
+        file.flush()
+        return Inputs(
+            tuple(names), mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if end else b"", np.array(ends, np.int64)
+        )
+
     def _fetch(self, expression: str) -> npt.NDArray[Any]:
         sql = f"SELECT {expression} AS value FROM rows ORDER BY {self.order}"
         return np.asarray(self.connection.execute(sql).fetchnumpy()["value"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """What the API is shown of each item: the texts of some columns, one after another."""
+
+    columns: tuple[str, ...]
+    content: "mmap.mmap | bytes"
+    ends: Ints
+    """(N * columns + 1,) where each text ends and the next begins"""
+
+    def of(self, place: int) -> dict[str, str]:
+        """Give the texts of one item by column."""
+        first = place * len(self.columns)
+        return {
+            name: self.content[int(self.ends[first + j]) : int(self.ends[first + j + 1])].decode()
+            for j, name in enumerate(self.columns)
+        }
 
 
 def _csv_scan(_: duckdb.DuckDBPyConnection, file: str) -> Scan:

@@ -11,3 +11,15 @@ def percent(value: float) -> str:
     ('1.23%', '0.0012%', '25%', '99.99%', '0%')
     """
     return "0%" if abs(value) < LEAST else f"{100 * value:.3g}%" if value < 0.99 or value > 1 else f"{100 * value:.6g}%"
+
+
+def points(value: float, *, sign: bool = True) -> str:
+    """Write a difference of shares in percentage points.
+
+    >>> points(0.0123), points(-0.2), points(0.01, sign=False)
+    ('+1.2 points', '-20.0 points', '1 point')
+    """
+    number = 100 * value
+    if not sign:
+        return f"{number:g} point" + ("" if number == 1 else "s")
+    return f"{number:+.1f} points"

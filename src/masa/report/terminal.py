@@ -6,8 +6,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from masa.records import Matrix, Replay, Shift
-from masa.report import percent
+from masa.records import ERROR, INVALID, Assessment, Matrix, Replay, Shift
+from masa.report import percent, points
 
 BUDGETS_ACROSS = 3
 
@@ -102,6 +102,133 @@ def estimate(found: Shift, true: Shift, *, queries: int, items: int) -> Renderab
         table.add_row(f"{label!r} taken for {prediction!r}", *map(percent, rates))
     error = f"{percent(found.error(true))}; of saying nothing changed: {percent(true.norm)}"
     return Group(table, Text(f"\nError of the estimated shift (Frobenius norm): {error}"))
+
+
+WORDS = {
+    "changed": ("CHANGED", "bold red"),
+    "unchanged": ("UNCHANGED", "bold green"),
+    "undecided": ("UNDECIDED", "bold yellow"),
+}
+STOPPED = {
+    "budget": "the budget was spent",
+    "exhausted": "every item was asked",
+    "interrupted": "it was interrupted",
+    "failures": "too many calls failed",
+    "target": "the error is small enough",
+    "decided": "the verdict is certain",
+}
+MOST_LABELS = 16
+"""A heat map of more labels, or predictions, shows those that changed most."""
+
+
+def assessment(found: Assessment) -> RenderableType:
+    """Lay out one assessment: the verdict and why, how the matrix changed, what changed for which items, and what it cost."""
+    word, style = WORDS[found.verdict]
+    parts: list[RenderableType] = [Text.assemble((word, style), f"  {_reason(found)}")]
+    parts.append(Text(_moved(found)))
+    if found.shift is not None:
+        parts += [Text(""), heat_map(found.shift)]
+        if found.surprising:
+            parts.append(Text("\nMost surprising"))
+            parts += [Text(f"  {surprise.words}") for surprise in found.surprises(5)]
+        if found.changed_items:
+            parts += [Text(f"\nAnswers that changed, {min(5, len(found.changed_items))} of {found.differing:,}"), _changed(found)]
+    parts.append(Text("\n" + _cost(found), style="dim"))
+    return Group(*parts)
+
+
+def _reason(found: Assessment) -> str:
+    shift, change = found.shift, found.accuracy_change
+    if shift is None or change is None:
+        return f"there is no answer to judge by: {STOPPED[found.stopped]}"
+    sure = percent(found.confidence)
+    range_ = f"{points(change.low)} to {points(change.high)} ({sure} interval; tolerance {points(found.tolerance, sign=False)})"
+    return f"right answers {percent(shift.accuracy.old)} -> {percent(shift.accuracy.new)}: {points(change.estimate)}, {range_}"
+
+
+def _moved(found: Assessment) -> str:
+    if not found.compared:
+        return "Old and new answers are not known of the same items."
+    share = f"{found.differing:,} of {found.compared:,} answers differ from before"
+    return {
+        "yes": f"It moved: {share}.",
+        "no sign": f"No sign that anything changed: {share}.",
+        "noise": f"{share[0].upper()}{share[1:]}, no more than the API contradicts itself.",
+    }[found.moved] + (
+        f" The provider's version went from {found.api_version.old} to {found.api_version.new}."
+        if found.api_version.new and found.api_version.old and found.api_version.new != found.api_version.old
+        else ""
+    )
+
+
+def heat_map(shift: Shift) -> RenderableType:
+    """Show the change of the matrix in points of all items: red for the worse, green for the better."""
+    rows, columns = _largest(shift)
+    most = max(1e-12, float(abs(shift.values).max()))
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    table.add_column("label \\ answer", no_wrap=True)
+    for j in columns:
+        table.add_column(_brief(shift.new.predictions[j]), justify="right", no_wrap=True)
+    for i in rows:
+        cells = []
+        for j in columns:
+            value = float(shift.values[i, j])
+            right = shift.new.labels[i] == shift.new.predictions[j]
+            strength = abs(value) / most
+            colour = "green" if (value > 0) == right else "red"
+            style = "dim" if strength < 0.02 else f"bold white on {colour}" if strength > 0.5 else colour
+            cells.append(Text("." if strength < 0.02 else f"{100 * value:+.1f}", style=style))
+        table.add_row(Text(_brief(shift.new.labels[i])), *cells)
+    hidden = shift.values.size - len(rows) * len(columns)
+    title = "Change of the confusion matrix, in points of all items" + (
+        " (the rows and columns that changed most)" if hidden else ""
+    )
+    return Group(Text(title), table)
+
+
+def _largest(shift: Shift) -> tuple[list[int], list[int]]:
+    """Give the rows and columns that changed most, in their own order."""
+    size = abs(shift.values)
+    rows = sorted(sorted(range(size.shape[0]), key=lambda i: -size[i].sum())[:MOST_LABELS])
+    columns = sorted(sorted(range(size.shape[1]), key=lambda j: -size[:, j].sum())[:MOST_LABELS])
+    return rows, columns
+
+
+def _brief(name: str, most: int = 12) -> str:
+    return name if len(name) <= most else name[: most - 1] + "\u2026"
+
+
+def _changed(found: Assessment) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=False)
+    for item in found.changed_items[:5]:
+        verdict = "now right" if item.new == item.label else "now wrong" if item.old == item.label else "wrong both times"
+        table.add_row(
+            f"  {_brief(item.item, 40)}", f"label {item.label!r}", f"{item.old!r} -> {item.new!r}", Text(verdict, style="dim")
+        )
+    return table
+
+
+def _cost(found: Assessment) -> str:
+    money = "" if found.cost is None else f" for {found.cost:.6g}"
+    lines = [f"Run {found.run}: {found.queries:,} queries{money}, {found.answers:,} answers; {found.items:,} items."]
+    lines[0] += f" It ended because {STOPPED[found.stopped]}."
+    if found.errors:
+        lines.append(f"{found.errors:,} items failed for good ({ERROR}); they are a column of the matrix, not wrong answers.")
+    if found.error_bound is not None:
+        bound = f"The shift is known to within {percent(found.error_bound)} (Frobenius norm, {percent(found.confidence)})"
+        lines.append(
+            bound
+            + (
+                f"; post-stratified uniform sampling would have needed about {found.uniform_queries:,} queries for that."
+                if found.uniform_queries
+                else "."
+            )
+        )
+    new = None if found.shift is None else found.shift.new
+    invalid = new.values[:, new.predictions.index(INVALID)].sum() if new is not None and INVALID in new.predictions else 0.0
+    if invalid > 0.0:
+        lines.append(f"{percent(invalid)} of the answers could not be read as a label ({INVALID}).")
+    return "\n".join(lines)
 
 
 def largest_mistakes(shift: Shift, *, most: int) -> list[tuple[str, str]]:

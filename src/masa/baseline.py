@@ -1,0 +1,254 @@
+"""Record what an API answers today, or take over answers that are known."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sql
+
+from masa import estimate, history, journal, live
+from masa.assess import Settings, as_client, comparable, free, keys, laid_over, stratified
+from masa.budget import amount, billionths
+from masa.clients import Client
+from masa.dataset import Dataset
+from masa.engine import Limits
+from masa.errors import UsageError
+from masa.history import Draft, Run
+from masa.intervals import share
+from masa.journal import Past
+from masa.live import Choice, Session, Spending
+from masa.records import ERROR, Answer, Column, Floats, Interval, Matrix, Progress, Query
+from masa.sampler import Sampler, counted
+from masa.store import DEFAULT, Store, call, opened
+from masa.strata import Strata
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Baseline:
+    """What an API answers on some data, and what that cost."""
+
+    run: int
+    stopped: str
+    items: int
+    answers: int
+    errors: int
+    queries: int
+    cost: float | None
+    matrix: Matrix | None
+    repeated: int
+    contradicted: int
+    api_version: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item has an answer, or failed for good."""
+        return self.answers + self.errors == self.items
+
+    @property
+    def contradiction(self) -> Interval | None:
+        """The share of items answered differently when asked again."""
+        return share(self.contradicted, self.repeated) if self.repeated else None
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with."""
+        return {"interrupted": 130, "failures": 3}.get(self.stopped, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `masa baseline --json` prints."""
+        noise = self.contradiction
+        return {
+            "run": self.run,
+            "stopped": self.stopped,
+            "complete": self.complete,
+            "items": self.items,
+            "answers": self.answers,
+            "errors": self.errors,
+            "queries": self.queries,
+            "cost": self.cost,
+            "accuracy": None if self.matrix is None else self.matrix.accuracy,
+            "labels": [] if self.matrix is None else list(self.matrix.labels),
+            "predictions": [] if self.matrix is None else list(self.matrix.predictions),
+            "matrix": [] if self.matrix is None else self.matrix.values.tolist(),
+            "repeats": {
+                "asked": self.repeated,
+                "contradicted": self.contradicted,
+                "low": None if noise is None else noise.low,
+                "high": None if noise is None else noise.high,
+            },
+            "api_version": self.api_version,
+            "notes": list(self.notes),
+        }
+
+
+def baseline(data: Dataset, client: "Client | Callable[..., Any] | str", **options: Any) -> Baseline:
+    """Record a baseline and wait for it; see `baseline_async` for the options."""
+    return live.finished(baseline_async(data, client, **options))
+
+
+async def baseline_async(
+    data: Dataset,
+    client: "Client | Callable[..., Any] | str",
+    *,
+    budget: int | None = None,
+    money: float | str | None = None,
+    repeat: int = 0,
+    levels: int = 3,
+    seed: int = 0,
+    limits: Limits | None = None,
+    name: str = "default",
+    store: "str | Path | None" = DEFAULT,
+    resume: int | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    interruptible: bool = False,
+) -> Baseline:
+    """Ask the API about every item, or within a budget about a share of each stratum, and keep that as the baseline of this name.
+
+    `repeat` items are then asked a second time, to see how often the API contradicts itself.
+    """
+    asked = as_client(client, data)
+    if repeat < 0:
+        raise UsageError(f"repeat is {repeat}", hint="give the number of items to ask twice, 0 for none")
+    spending = Spending(budget, None if money is None else billionths(money))
+    if budget is None and money is None and not free(asked):
+        raise UsageError("no budget was given", hint="give budget= in queries, or money=; len(data) asks every item")
+    if money is not None and not asked.priced:
+        raise UsageError("a budget in money needs a price", hint="tell what a call costs, or give a budget in queries")
+    settings = Settings(levels=levels, seed=seed)
+    strata, difficulty = stratified(data, None, settings)
+    draft = Draft(
+        name=name,
+        kind="baseline",
+        settings={"levels": levels, "seed": seed, "difficulty": difficulty, "repeat": repeat},
+        comparable=comparable(asked, data),
+        keys=keys(data),
+        data=data.fingerprint(),
+    )
+    with opened(store) as kept:
+        run, notes = live.choose(kept, draft, Choice(resume, fresh))
+        with live.claimed(kept, run):
+            past = journal.past(kept, run.id)
+            session = Session(run, data, asked, limits or Limits(), spending, past, [*data.notes, *notes], progress)
+            session.interruptible = interruptible
+            # In proportion to the strata, at least one of each: unbiased whatever the answers are.
+            sampler = Sampler(strata, method="optimal", seed=seed, uncertainty=np.ones(len(strata)))
+            try:
+                stopped = await live.ask(kept, session, sampler)
+                if stopped in ("exhausted", "budget") and repeat:
+                    again = Again(data, session.past, repeat, seed)
+                    if again.left:
+                        stopped = await live.ask(kept, session, again, repeat=True)
+            finally:
+                await asked.close()
+            priced = asked.priced
+            result = _concluded(kept, run, data, session.past, stopped, notes=tuple(session.notes), priced=priced)
+            if stopped in ("interrupted", "failures"):
+                history.pause(kept, run.id, stopped)
+            else:
+                history.finish(kept, run.id, stopped, result.to_dict())
+                history.accept(kept, run.id)
+    return result
+
+
+def take_over(
+    data: Dataset,
+    answers: Column,
+    *,
+    confidence: Floats | None = None,
+    api: "Client | str" = "recorded elsewhere",
+    name: str = "default",
+    store: "str | Path | None" = DEFAULT,
+) -> Baseline:
+    """Make answers that are known already, one an item, the baseline of this name; nothing is asked."""
+    described = {"api": api} if isinstance(api, str) else comparable(api, data)
+    draft = Draft(
+        name=name,
+        kind="import",
+        settings={"column": answers.name},
+        comparable={"input": [] if data.inputs is None else list(data.inputs.columns), **described},
+        keys=keys(data),
+        data=data.fingerprint(),
+    )
+    now = time.time()
+    numbers = [None] * len(data) if confidence is None else confidence.tolist()
+    rows = [
+        {
+            "number": place + 1,
+            "item": key,
+            "repeat": False,
+            "sent": now,
+            "ended": now,
+            "reserved": 0,
+            "cost": 0,
+            "outcome": "known",
+            "prediction": answers.values[code],
+            "confidence": number,
+        }
+        for place, (key, code, number) in enumerate(zip(keys(data).tolist(), answers.codes.tolist(), numbers, strict=True))
+    ]
+    with opened(store) as kept:
+        run = history.begin(kept, draft)
+        with kept.begin() as connection:
+            connection.execute(sql.insert(call), [{"run": run.id, **row} for row in rows])
+        result = _concluded(kept, run, data, journal.past(kept, run.id), "exhausted", notes=data.notes, priced=True)
+        history.finish(kept, run.id, "exhausted", result.to_dict())
+        history.accept(kept, run.id)
+    return result
+
+
+class Again:
+    """Items to ask a second time: a random choice of those that have an answer, the same one at every resume."""
+
+    def __init__(self, data: Dataset, past: Past, count: int, seed: int) -> None:
+        place = live.places(data)
+        answered = sorted(place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR)
+        chosen = np.random.default_rng([seed, 1]).permutation(len(answered))[:count]
+        done = {place[key] for key in past.repeats}
+        self.left = [answered[number] for number in chosen.tolist() if answered[number] not in done]
+
+    def ask(self, n: int = 1) -> list[Query]:
+        """Give the next items."""
+        given, self.left = self.left[:n], self.left[n:]
+        return [Query(place, -1) for place in given]
+
+    def tell(self, answer: Answer) -> None:
+        """Do nothing: the journal has it."""
+
+    def sent(self, query: Query) -> None:
+        """Do nothing: the journal has it."""
+
+
+def _concluded(
+    store: Store, run: Run, data: Dataset, past: Past, stopped: str, *, notes: tuple[str, ...], priced: bool
+) -> Baseline:
+    """Fold the journal of a baseline into what it tells."""
+    matrix = version = None
+    repeated = contradicted = 0
+    if past.answers:
+        same, old = laid_over(store, data, run)
+        strata = Strata.build(same.label)
+        matrix = (
+            estimate.true_matrix(strata, old.answers)
+            if old.complete
+            else estimate.matrix(counted(strata, old.places, old.answers))
+        )
+        version, repeated, contradicted = old.version, old.repeated, old.contradicted
+    return Baseline(
+        run=run.id,
+        stopped=stopped,
+        items=len(data),
+        answers=sum(answer.prediction != ERROR for answer in past.answers.values()),
+        errors=sum(answer.prediction == ERROR for answer in past.answers.values()),
+        queries=past.queries,
+        cost=amount(past.money) if priced else None,
+        matrix=matrix,
+        repeated=repeated,
+        contradicted=contradicted,
+        api_version=version,
+        notes=notes,
+    )

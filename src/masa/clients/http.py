@@ -1,0 +1,170 @@
+"""Any API that takes JSON over HTTP and gives a label back."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from pydantic import Field
+
+from masa.clients import Context
+from masa.clients.settings import (
+    QUERIES_ONLY,
+    Path,
+    Price,
+    Secrets,
+    Settings,
+    check_places,
+    checked,
+    filled,
+    places,
+    refuse_literal_secrets,
+    values_of,
+)
+from masa.clients.web import Response, Web
+from masa.dataset import as_text
+from masa.errors import ConfigError, Failed
+from masa.records import Item, Reply
+
+
+class Options(Settings):
+    """The keys of `[api]` for `client = "http"`."""
+
+    url: str
+    method: Literal["POST", "GET", "PUT"] = "POST"
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: dict[str, Any] | list[Any] | None = None
+    label: str
+    """path to the label in the answer, or to an object of scores, of which the largest is taken"""
+    confidence: str | None = None
+    version: str | None = None
+    """path to the model's version, or `header:NAME`"""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """what the API calls a label -> what the data calls it"""
+    missing: str | None = None
+    """the label where the path leads nowhere: for APIs that leave it out when they recognise nothing"""
+    price: Price = None
+    timeout: float = Field(default=30.0, gt=0, le=3600)
+
+
+class Http:
+    """A client made of a URL, a body with places for the item's inputs, and paths into the answer."""
+
+    def __init__(self, options: Options, context: Context) -> None:
+        self.columns: Sequence[str] = [
+            name for name in dict.fromkeys(places(options.body) + places(options.url)) if name != "input"
+        ]
+        self._options = options
+        self._secrets = Secrets(context.environment)
+        self._url = self._secrets.fill(options.url)
+        self._headers = {name: self._secrets.fill(value) for name, value in options.headers.items()}
+        self._body = _with_secrets(options.body, self._secrets)
+        self._label = Path(options.label)
+        self._confidence = Path(options.confidence) if options.confidence else None
+        self._web = Web(timeout=options.timeout, secrets=self._secrets)
+        self.priced = isinstance(options.price, int)
+
+    def price(self, _: Item) -> int:
+        """Give the price of a call; it is the same for every item."""
+        return self._options.price if isinstance(self._options.price, int) else 0
+
+    def describe(self) -> Mapping[str, Any]:
+        """Tell the URL, the body and the paths, as they are written in the settings."""
+        options = self._options
+        parser = {"label": options.label, "labels": options.labels, "missing": options.missing}
+        return {"api": f"{options.method} {options.url}", "prompt": options.body, "parser": parser}
+
+    async def ask(self, item: Item) -> Reply:
+        """Send one request."""
+        values = values_of(item)
+        url = filled(self._url, {name: _in_url(text) for name, text in values.items()})
+        body = None if self._body is None else filled(self._body, values)
+        response = await self._web.send(self._options.method, url, headers=self._headers, body=body)
+        try:
+            found = self._label.of(response.content)
+        except LookupError as exc:
+            if self._options.missing is None:
+                raise Failed(f"an answer without {self._label.text!r}") from exc
+            found = self._options.missing
+        confidence = self._number(response)
+        if isinstance(found, dict):
+            found, confidence = _largest(found)
+        label = None if isinstance(found, list) else as_text(found)
+        return Reply(self._options.labels.get(label or "", label), confidence, self._version(response))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._web.close()
+
+    def _number(self, response: Response) -> float | None:
+        try:
+            return _finite(self._confidence.of(response.content)) if self._confidence else None
+        except LookupError:
+            return None
+
+    def _version(self, response: Response) -> str | None:
+        path = self._options.version
+        if path is None:
+            return None
+        if path.startswith("header:"):
+            return response.headers.get(path.removeprefix("header:").strip())
+        try:
+            return as_text(Path(path).of(response.content))
+        except LookupError:
+            return None
+
+
+def _finite(value: object) -> float | None:
+    """Give a number, unless it is none or has no size.
+
+    >>> _finite(0.5), _finite("0.5"), _finite(float("nan")), _finite(True)
+    (0.5, None, None, None)
+    """
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if usable and isinstance(value, int | float) else None
+
+
+def _largest(scores: Mapping[str, Any]) -> tuple[str | None, float | None]:
+    """Give the name of the largest score; ties go to the name that sorts first, so that they always fall the same way."""
+    numbers = {name: number for name, score in scores.items() if (number := _finite(score)) is not None}
+    if not numbers:
+        return None, None
+    name = min(numbers, key=lambda name: (-numbers[name], name))
+    return name, numbers[name]
+
+
+def _in_url(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _with_secrets(content: Any, secrets: Secrets) -> Any:
+    if isinstance(content, str):
+        return secrets.fill(content)
+    if isinstance(content, dict):
+        return {name: _with_secrets(part, secrets) for name, part in content.items()}
+    return [_with_secrets(part, secrets) for part in content] if isinstance(content, list) else content
+
+
+def make(argument: str, options: Mapping[str, Any], context: Context) -> Http:
+    """Make the client from its options."""
+    given = checked(Options, {"url": argument, **options} if argument else options, where="[api]")
+    address = urlsplit(given.url)
+    if address.scheme not in ("http", "https") or not address.netloc:
+        raise ConfigError("[api] url is not an address", hint="write it as https://host/path")
+    if address.username or address.password:
+        raise ConfigError("[api] url holds a user or a password", hint="send it as a header, from an environment variable")
+    refuse_literal_secrets(given.headers, where="[api] headers")
+    refuse_literal_secrets(dict(parse_qsl(address.query)), where="[api] url")
+    if isinstance(given.body, dict):
+        refuse_literal_secrets(
+            {name: part for name, part in given.body.items() if isinstance(part, str) and not places(part)}, where="[api] body"
+        )
+    check_places(given.body, context.inputs, where="[api] body")
+    check_places(given.url, context.inputs, where="[api] url")
+    if not places(given.body) and not places(given.url):
+        raise ConfigError(
+            "[api] sends the same request for every item", hint='put an input column into the body: {text = "{text}"}'
+        )
+    if given.price is None:
+        raise ConfigError("[api] does not say what a call costs", hint=f'set price = 0.0015 a call, or price = "{QUERIES_ONLY}"')
+    return Http(given, context)

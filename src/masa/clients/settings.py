@@ -1,0 +1,166 @@
+"""What the clients' settings share: checked models, secrets that stay in the environment, templates, paths into answers."""
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from masa.budget import billionths
+from masa.errors import ConfigError
+from masa.records import Item
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+PLACE = re.compile(r"(?<!\$)\{([^{}]*)\}")
+SECRET = re.compile(r"auth|key|token|secret|passw|cookie|credential", re.IGNORECASE)
+
+M = TypeVar("M", bound=BaseModel)
+
+QUERIES_ONLY = "queries-only"
+
+
+def _price(given: object) -> object:
+    return given if given is None or given == QUERIES_ONLY else billionths(given)  # type: ignore[arg-type]
+
+
+Price = Annotated[int | Literal["queries-only"] | None, BeforeValidator(_price)]
+"""Money a call, in billionths; `queries-only` where the user does not want to count money"""
+
+
+class Settings(BaseModel):
+    """A frozen model that knows no other keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+def checked(model: type[M], options: Mapping[str, Any], *, where: str) -> M:
+    """Validate settings; what is wrong is named with the key and how to mend it, without showing values."""
+    try:
+        return model.model_validate(dict(options))
+    except ValidationError as exc:
+        raise explained(exc, model, where=where) from exc
+
+
+def explained(exc: ValidationError, model: type[BaseModel], *, where: str) -> ConfigError:
+    """Put the first thing that is wrong into words."""
+    error = exc.errors(include_url=False, include_input=False)[0]
+    path = [str(part) for part in error["loc"] if not str(part).startswith(("function-", "literal["))]
+    key = ".".join(path)
+    if error["type"] == "extra_forbidden":
+        known = list(_inner(model, path[:-1]).model_fields)
+        close = get_close_matches(path[-1], known, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"the keys are {', '.join(known)}"
+        return ConfigError(f"{where} has an unknown key {key!r}", hint=hint)
+    if error["type"] == "missing":
+        return ConfigError(f"{where} needs {key!r}", hint="see docs/config.md for what it means")
+    return ConfigError(f"{where}, {key!r}: {error['msg']}", hint="see docs/config.md for what may stand there")
+
+
+def _inner(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
+    for part in path:
+        field = model.model_fields.get(part)
+        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())] if field is not None else []
+        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
+    return model
+
+
+class Secrets:
+    """Fill ${NAME} from the environment, and keep what was filled in out of anything that is shown."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._used: set[str] = set()
+
+    def fill(self, text: str) -> str:
+        """Put the variables' values in."""
+        return VARIABLE.sub(self._value, text)
+
+    def hide(self, text: str) -> str:
+        """Take every value out again."""
+        for value in sorted(self._used, key=len, reverse=True):
+            text = text.replace(value, "***")
+        return text
+
+    def _value(self, match: re.Match[str]) -> str:
+        name = match[1]
+        value = self._environment.get(name, "").strip()
+        if not value:
+            raise ConfigError(f"the environment variable {name} is not set", hint=f"export {name}=... before running masa")
+        if not value.isprintable():
+            raise ConfigError(f"the environment variable {name} holds control characters", hint="set it to the key alone")
+        self._used.add(value)
+        return value
+
+
+def refuse_literal_secrets(names_and_values: Mapping[str, str], *, where: str) -> None:
+    """Raise if something that looks like a secret is written out."""
+    for name, value in names_and_values.items():
+        if SECRET.search(name) and value and not VARIABLE.search(value):
+            raise ConfigError(
+                f"{where}: {name!r} is written out", hint="put it into an environment variable and write ${NAME} in its place"
+            )
+
+
+def places(content: object) -> list[str]:
+    """Give the names in braces anywhere in a template.
+
+    >>> places({"text": "{review}", "tags": ["{a}", "b"]})
+    ['review', 'a']
+    """
+    if isinstance(content, str):
+        return PLACE.findall(content)
+    inner = content.values() if isinstance(content, Mapping) else content if isinstance(content, list) else ()
+    return [name for part in inner for name in places(part)]
+
+
+def filled(content: Any, values: Mapping[str, str]) -> Any:
+    """Fill a template, in one pass: what is filled in is never read as a template.
+
+    >>> filled({"text": "<{review}>"}, {"review": "{x}"})
+    {'text': '<{x}>'}
+    """
+    if isinstance(content, str):
+        return PLACE.sub(lambda match: values.get(match[1], match[0]), content)
+    if isinstance(content, Mapping):
+        return {name: filled(part, values) for name, part in content.items()}
+    return [filled(part, values) for part in content] if isinstance(content, list) else content
+
+
+def values_of(item: Item) -> dict[str, str]:
+    """Give what the names in braces stand for: each input column, and `input` for the only one."""
+    return {"input": item.text, **item.inputs}
+
+
+def check_places(content: object, known: tuple[str, ...], *, where: str, extra: tuple[str, ...] = ()) -> None:
+    """Raise for a name in braces that is neither an input column nor `input`."""
+    for name in places(content):
+        if name not in (*known, "input", *extra):
+            close = get_close_matches(name, (*known, "input", *extra), 1)
+            hint = (
+                f"did you mean {{{close[0]}}}?" if close else f"name it in [data] input, which has {', '.join(known) or 'none'}"
+            )
+            raise ConfigError(f"{where} names {{{name}}}, which is not an input column", hint=hint)
+
+
+class Path:
+    """The way to a value in an answer.
+
+    >>> Path("result.items[0].label").of({"result": {"items": [{"label": "yes"}]}})
+    'yes'
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._steps = [int(part[1:-1]) if part[0] == "[" else part for part in re.findall(r"\[\d+\]|[^.\[\]]+", text)]
+
+    def of(self, content: Any) -> Any:
+        """Follow the way; raise LookupError where it ends."""
+        for step in self._steps:
+            if isinstance(step, str) and isinstance(content, list) and step.isdecimal():
+                content = content[int(step)]
+            elif isinstance(content, list if isinstance(step, int) else dict):
+                content = content[step]
+            else:
+                raise LookupError(step)
+        return content

@@ -1,0 +1,137 @@
+"""One HTTP call: what came back, or why nothing did, in terms of what it means for the bill and for trying again."""
+
+import asyncio
+import json
+import ssl
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+
+from masa.clients.settings import Secrets
+from masa.errors import Failed, Fatal, Refused, Rejected
+
+MOST = 4 << 20
+"""An answer of more bytes than this is not one."""
+
+HOPELESS = {
+    401: "does the key work?",
+    402: "is there credit left?",
+    403: "may the key do this?",
+    404: "is the URL right?",
+    405: "is the method right?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A JSON answer and its headers."""
+
+    content: Any
+    headers: Mapping[str, str]
+
+
+class Web:
+    """Send JSON, with secrets filled in at the last moment."""
+
+    def __init__(self, *, timeout: float, secrets: Secrets) -> None:
+        self._timeout = timeout
+        self._secrets = secrets
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None) -> Response:
+        """Send a request and read the answer; every way it can go wrong is one of our errors."""
+        session = self._open()
+        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        sent = {"Content-Type": "application/json", "Accept": "application/json", **headers}
+        if data is None:
+            del sent["Content-Type"]
+        try:
+            async with session.request(method, url, data=data, headers=sent, allow_redirects=False) as response:
+                content = await _read(response)
+                status, got = response.status, response.headers
+        except TimeoutError as exc:
+            raise Failed(f"no answer in {self._timeout:g} s") from exc
+        except aiohttp.InvalidURL as exc:
+            raise Fatal("the URL cannot be used", hint="write it as https://host/path") from exc
+        except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as exc:
+            raise Fatal("the server's certificate is not trusted", hint="set SSL_CERT_FILE to your own authority's") from exc
+        except aiohttp.ClientConnectorError as exc:
+            raise Failed("no connection", billed=False) from exc
+        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError) as exc:
+            raise Failed(f"connection lost ({type(exc).__name__})") from exc
+        if not 200 <= status < 300:
+            self._refuse(status, got, content)
+        try:
+            return Response(json.loads(content), got)
+        except (ValueError, RecursionError) as exc:
+            raise Failed("an answer that is not JSON") from exc
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            # The engine limits how many calls are under way; a second limit here would only hide calls from its clock.
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+                timeout=aiohttp.ClientTimeout(total=self._timeout),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=True,
+                auto_decompress=True,
+            )
+        return self._session
+
+    def _refuse(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        after = retry_after(headers)
+        said = content[:2000].decode(errors="replace")
+        if status == 429:
+            if "insufficient_quota" in said or "credit_balance" in said:
+                raise Fatal("HTTP 429, no credit left", hint="top up the account, then run the same command again")
+            raise Refused("HTTP 429", retry_after=after)
+        if status in (503, 529):
+            raise Failed(f"HTTP {status}", overloaded=True, retry_after=after)
+        if status >= 500 or status in (408, 409, 425):
+            raise Failed(f"HTTP {status}", retry_after=after)
+        shown = " ".join(self._secrets.hide(said).split())[:200]
+        if status in HOPELESS or 300 <= status < 400:
+            hint = HOPELESS.get(status, f"it redirects to {self._secrets.hide(headers.get('Location', 'nowhere'))}")
+            raise Fatal(f"HTTP {status}", hint=hint + (f" The server said: {shown}" if shown else ""))
+        raise Rejected(f"HTTP {status}")
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """Read an answer up to a limit: what is larger is not waited for."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > MOST:
+            raise Failed(f"an answer of more than {MOST >> 20} MB")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Give the seconds that the server asks to wait, if it does.
+
+    >>> retry_after({"Retry-After": "2"}), retry_after({"retry-after-ms": "1500"}), retry_after({"Retry-After": "soon"})
+    (2.0, 1.5, None)
+    """
+    lower = {name.lower(): value for name, value in headers.items() if name.lower().startswith("retry-after")}
+    with suppress(ValueError):
+        if "retry-after-ms" in lower:
+            return max(0.0, float(lower["retry-after-ms"]) / 1000)
+    given = lower.get("retry-after", "")
+    with suppress(ValueError):
+        return max(0.0, float(given))
+    with suppress(ValueError, TypeError):
+        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+    return None

@@ -1,0 +1,246 @@
+"""masa.toml: one frozen, checked configuration, and the data and client it describes."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from masa import clients, difficulty
+from masa.assess import Settings as AssessSettings
+from masa.assess import assess
+from masa.clients import Client, Context
+from masa.clients.replay import ReplayClient
+from masa.clients.settings import Settings, explained
+from masa.dataset import Dataset, read
+from masa.engine import Limits
+from masa.errors import ConfigError
+from masa.records import Assessment, Column
+from masa.store import DEFAULT
+from masa.table import Table
+
+FILE = Path("masa.toml")
+
+PER = {"s": 1.0, "sec": 1.0, "second": 1.0, "min": 60.0, "m": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
+
+
+def rate(given: object) -> float:
+    """Read a rate: calls a second, or a number a unit of time.
+
+    >>> rate(5), rate("500/s"), rate("600/min")
+    (5.0, 500.0, 10.0)
+    """
+    number, _, unit = str(given).partition("/")
+    try:
+        value = float(number) / PER[unit.strip() or "s"]
+    except (KeyError, ValueError) as exc:
+        raise ValueError("write it as 5 (a second), '500/s' or '600/min'") from exc
+    if not 0.0 < value <= 1e6:
+        raise ValueError("a rate is more than 0 and at most a million a second")
+    return value
+
+
+def _listed(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Rate = Annotated[float, BeforeValidator(rate)]
+
+
+class Data(Settings):
+    """`[data]`: where the labelled items are and which columns matter."""
+
+    path: str
+    label: str
+    id: str | None = None
+    input: Names = ()
+    difficulty: str | None = None
+    old: str | None = None
+    """a column with the old answers, where there is no baseline in the store"""
+    old_confidence: str | None = None
+
+
+class Api(Settings, extra="allow"):
+    """`[api]`: the client's name; the other keys are the client's own."""
+
+    client: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The client's own keys."""
+        return dict(self.model_extra or {})
+
+
+class BudgetKeys(Settings):
+    """`[budget]`: what one run may spend."""
+
+    queries: int | None = Field(default=None, gt=0)
+    money: float | None = Field(default=None, gt=0)
+
+
+class AssessKeys(Settings):
+    """`[assess]`: how to choose items and what counts as a change."""
+
+    method: str = "masa"
+    levels: int = Field(default=3, ge=1, le=100)
+    seed: int = 0
+    mix: dict[str, float] | None = None
+    tolerance: float = Field(default=0.01, ge=0, lt=1)
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+
+
+class LimitKeys(Settings):
+    """`[limits]`: how hard the API may be pressed."""
+
+    concurrency: int = Field(default=64, ge=1, le=10_000)
+    rate: Rate | None = None
+    tries: int = Field(default=6, ge=1, le=100)
+    patience: float = Field(default=300.0, gt=0)
+    failures: float = Field(default=0.3, gt=0, le=1)
+
+
+class Config(Settings):
+    """All of masa.toml."""
+
+    name: str = "default"
+    store: Path = DEFAULT
+    data: Data
+    api: Api
+    budget: BudgetKeys = BudgetKeys()
+    assess: AssessKeys = AssessKeys()
+    limits: LimitKeys = LimitKeys()
+
+    @classmethod
+    def load(cls, path: Path | None = None, flags: Mapping[str, Any] | None = None) -> "Config":
+        """Read a file, or masa.toml if it is there, and let flags (`data.label`, ...) override it."""
+        file = path if path is not None else FILE if FILE.is_file() else None
+        content = {} if file is None else _toml(file)
+        if file is not None:
+            _anchor(content, file.parent)
+        for key, value in (flags or {}).items():
+            if value is not None and value != ():
+                _set(content, key.split("."), value)
+        try:
+            return cls.model_validate(content)
+        except ValidationError as exc:
+            raise _explained(exc, cls, file) from exc
+
+    def limit(self) -> Limits:
+        """Give the engine's limits."""
+        keys = self.limits
+        return Limits(keys.concurrency, keys.rate, keys.tries, keys.patience, keys.failures)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What a configuration describes, read and made: data, client, old answers, settings."""
+
+    config: Config
+    data: Dataset
+    client: Client
+    old: Column | None
+    settings: AssessSettings
+
+    @property
+    def worst(self) -> int | None:
+        """The price of asking about every item once, in billionths; None where only queries are counted."""
+        if not self.client.priced:
+            return None
+        most = [self.client.price(self.data.item(place)) for place in range(len(self.data))]
+        return sum(most)
+
+
+def task(config: Config, environment: Mapping[str, str] | None = None) -> Task:
+    """Read the data and make the client; nothing is asked."""
+    table = Table.open(config.data.path)
+    columns = config.data
+    kind, _, argument = config.api.client.partition(":")
+    recorded = [argument] if kind == "replay" else []
+    if recorded and config.api.options:
+        unknown = ", ".join(config.api.options)
+        raise ConfigError(f"[api] has keys that replay: does not know: {unknown}", hint="remove them")
+    hard = difficulty.choose(table.columns, difficulty=columns.difficulty, old=columns.old, old_confidence=columns.old_confidence)
+    answers = [*recorded, *([columns.old] if columns.old else [])]
+    data = read(table, label=columns.label, id=columns.id, predictions=answers, difficulty=hard.column, inputs=columns.input)
+    if recorded:
+        client: Client = ReplayClient(data.predictions[argument])
+    else:
+        context = Context(data.label.values, columns.input, os.environ if environment is None else environment)
+        client = clients.make(config.api.client, config.api.options, context)
+    missing = [name for name in client.columns if name not in columns.input]
+    if missing:
+        raise ConfigError(f"the client needs the column {missing[0]!r}", hint="name it in [data] input, or with --input")
+    keys = config.assess
+    settings = AssessSettings(keys.method, keys.levels, keys.seed, keys.mix, keys.tolerance, keys.confidence, hard.words)
+    return Task(config, data, client, data.predictions[columns.old] if columns.old else None, settings)
+
+
+def assess_config(config: "Config | Path | str", **options: Any) -> Assessment:
+    """Assess as a configuration, or its file, says; options such as `progress` or `resume` are those of `assess`."""
+    found = config if isinstance(config, Config) else Config.load(Path(config))
+    made = task(found)
+    return assess(
+        made.data,
+        made.client,
+        **{
+            "baseline": made.old,
+            "budget": found.budget.queries,
+            "money": found.budget.money,
+            "settings": made.settings,
+            "limits": found.limit(),
+            "name": found.name,
+            "store": found.store,
+            **options,
+        },
+    )
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as exc:
+        raise ConfigError(f"there is no {file}", hint="masa init DATA writes one") from exc
+    except (OSError, UnicodeError) as exc:
+        raise ConfigError(f"{file} cannot be read: {exc}", hint="it must be a text file in UTF-8") from exc
+    except tomllib.TOMLDecodeError as exc:
+        raise ConfigError(f"{file} is not TOML: {exc}", hint="texts stand in quotes, tables in [brackets]") from exc
+
+
+def _anchor(content: dict[str, Any], folder: Path) -> None:
+    """Make paths in a file relative to the file."""
+    data = content.get("data")
+    if isinstance(data, dict) and isinstance(data.get("path"), str):
+        data["path"] = str(folder / data["path"])
+    content["store"] = str(folder / content["store"]) if isinstance(content.get("store"), str) else str(folder / DEFAULT)
+
+
+def _set(content: dict[str, Any], path: list[str], value: object) -> None:
+    for part in path[:-1]:
+        inner = content.setdefault(part, {})
+        if not isinstance(inner, dict):
+            return
+        content = inner
+    content[path[-1]] = value
+
+
+def _explained(exc: ValidationError, model: type[Config], file: Path | None) -> ConfigError:
+    error = exc.errors(include_url=False, include_input=False)[0]
+    path = tuple(str(part) for part in error["loc"])
+    flags = {
+        ("data",): ("no data was given", "name a file: masa assess DATA --label COL ..., or write masa.toml with masa init DATA"),
+        ("data", "path"): ("no data was given", "name a file: masa assess DATA --label COL ..."),
+        ("data", "label"): ("no column of labels was given", "name it with --label COL"),
+        ("api",): (
+            "no API was given",
+            "name a client with --api replay:COL or python:module:function, or describe one in masa.toml",
+        ),
+        ("api", "client"): ("no API was given", "name a client with --api, or set client in [api]"),
+    }
+    if error["type"] == "missing" and path in flags:
+        message, hint = flags[path]
+        return ConfigError(message if file is None else f"{file}: {message}", hint=hint)
+    return explained(exc, model, where=str(file) if file is not None else "the options")

@@ -1,0 +1,364 @@
+"""Ask an API what a source of queries wants to know: many calls at once, within a budget, each written down first."""
+
+import asyncio
+import logging
+import random
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from masa.budget import Budget
+from masa.clients import Client
+from masa.errors import ApiError, CallError, Failed, Fatal, MasaError, Refused, Rejected
+from masa.journal import Journal
+from masa.records import ERROR, INVALID, Answer, Item, Query, Reply
+
+log = logging.getLogger(__name__)
+
+LONGEST_LABEL = 200
+"""An answer of more characters than this cannot be a label."""
+
+FIRST_CALLS = 4
+"""How many calls are sent at once before anything is known about the API."""
+
+WINDOW = 50
+"""The failures that stop a run are counted over so many items."""
+
+ENOUGH = 10
+"""Fewer items than this that failed for good never stop a run."""
+
+Stopped = Literal["budget", "exhausted", "interrupted", "failures", "target", "decided"]
+
+
+class Source(Protocol):
+    """What decides which items are asked."""
+
+    def ask(self, n: int = 1) -> list[Query]:
+        """Give the next queries."""
+
+    def tell(self, answer: Answer) -> None:
+        """Take an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How hard an API may be pressed, and for how long a failing one is borne with."""
+
+    concurrency: int = 64
+    """calls under way at the most"""
+    rate: float | None = None
+    """calls a second at the most"""
+    tries: int = 6
+    """calls about one item that may fail before it counts as failed for good"""
+    patience: float = 300.0
+    """seconds without any answer after which a run stops"""
+    failures: float = 0.3
+    """the share of items failing for good that stops a run"""
+    first_wait: float = 0.5
+    """seconds before the first retry; doubled for each one after it"""
+    longest_wait: float = 60.0
+    longest_call: float = 600.0
+    """seconds after which a client that has no time limit of its own is not waited for any longer"""
+
+
+class Pace:
+    """Let calls through at a steady rate; what was missed is not caught up with beyond a moment's worth."""
+
+    def __init__(self, rate: float | None) -> None:
+        self._gap = 0.0 if rate is None else 1.0 / rate
+        self._next = 0.0
+        self._paused_until = 0.0
+
+    async def turn(self) -> None:
+        """Wait until it is this call's turn."""
+        now = time.monotonic()
+        slack = max(self._gap, 0.02)
+        self._next = max(self._next, now - slack, self._paused_until) + self._gap
+        wait = self._next - self._gap - now
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing for a while."""
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+    @property
+    def paused(self) -> float:
+        """Seconds for which nothing is to be sent."""
+        return max(0.0, self._paused_until - time.monotonic())
+
+
+class Width:
+    """How many calls may be under way: more while answers come well, half when the API pushes back."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._width = float(min(FIRST_CALLS, most))
+        self._doubling = True
+        self._last_push = 0.0
+
+    @property
+    def now(self) -> int:
+        """Calls that may be under way."""
+        return max(1, int(self._width))
+
+    def good(self) -> None:
+        """Hear that an answer came."""
+        self._width = min(float(self._most), self._width + (1.0 if self._doubling else 1.0 / self._width))
+
+    def pushed(self, since: float) -> None:
+        """Hear that a call sent then was refused; one sent before the last refusal says nothing new."""
+        if since >= self._last_push:
+            self._doubling = False
+            self._width = max(1.0, self._width / 2)
+            self._last_push = time.monotonic()
+
+
+@dataclass(slots=True)
+class Count:
+    """What a run has done so far."""
+
+    answers: int = 0
+    errors: int = 0
+    refusals: int = 0
+    retries: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    """why calls gave no answer"""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is written down: its number, and when it was sent."""
+
+    number: int
+    began: float
+
+
+class Engine:
+    """Keep calls under way until the source has nothing more to ask, the budget is spent, or something stops it."""
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        journal: Journal,
+        budget: Budget,
+        limits: Limits,
+        item: Callable[[int], Item],
+        key: Callable[[int], int],
+        on_answer: Callable[[], None] = lambda: None,
+        enough: Callable[[], Stopped | None] = lambda: None,
+    ) -> None:
+        self.count = Count()
+        self._client = client
+        self._journal = journal
+        self._budget = budget
+        self._limits = limits
+        self._item = item
+        self._key = key
+        self._on_answer = on_answer
+        self._enough = enough
+        self._pace = Pace(limits.rate)
+        self._width = Width(limits.concurrency)
+        self._recent: deque[bool] = deque(maxlen=WINDOW)
+        self._last_good = time.monotonic()
+        self._stopped: Stopped | None = None
+        self._broken: BaseException | None = None
+        self._stop = asyncio.Event()
+        self._room = asyncio.Event()
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    @property
+    def under_way(self) -> int:
+        """Calls that are being waited for."""
+        return len(self._under_way)
+
+    def stop(self, why: Stopped = "interrupted") -> None:
+        """Send nothing more; calls under way are waited for."""
+        self._stopped = self._stopped or why
+        self._stop.set()
+        self._room.set()
+
+    def abandon(self) -> None:
+        """Do not even wait for calls under way; they stay written down as sent."""
+        self.stop()
+        for task in self._under_way:
+            task.cancel()
+
+    async def run(self, source: Source, *, first: Iterable[Query] = (), repeat: bool = False) -> Stopped:
+        """Ask until something stops it: first these queries, then what the source says; tell the source each answer."""
+        waiting = deque(first)
+        self._last_good = time.monotonic()
+        try:
+            while self._stopped is None:
+                room = self._width.now - len(self._under_way)
+                if room <= 0:
+                    await self._wait()
+                    continue
+                query = waiting.popleft() if waiting else next(iter(source.ask(1)), None)
+                if query is None:
+                    if not self._under_way:
+                        break
+                    # An answer that is still under way cannot add anything to ask; wait for all of them.
+                    await self._wait()
+                    continue
+                item = self._item(query.item)
+                price = self._client.price(item)
+                if not await self._budget.reserve(price):
+                    self.stop("budget")
+                    break
+                if self._stopped is not None:
+                    await self._budget.settle(price, cost=None)
+                    break
+                task = asyncio.create_task(self._settle(query, item, price, source, repeat=repeat))
+                self._under_way.add(task)
+                task.add_done_callback(self._done)
+        finally:
+            if self._under_way:
+                await asyncio.gather(*self._under_way, return_exceptions=True)
+        if self._broken is not None:
+            raise self._broken
+        return self._stopped or "exhausted"
+
+    async def _wait(self) -> None:
+        self._room.clear()
+        await self._room.wait()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        self._room.set()
+        if not task.cancelled() and (broken := task.exception()) is not None:
+            self._broken = self._broken or broken
+            self.stop("failures")
+
+    async def _settle(self, query: Query, item: Item, price: int, source: Source, *, repeat: bool) -> None:
+        """Ask about one item until there is an answer, or it has failed for good, or there is no budget for another try."""
+        key = self._key(query.item)
+        failures = refusals = 0
+        while True:
+            call = await self._send(key, price, repeat=repeat)
+            if call is None:
+                return
+            try:
+                reply = await self._ask(item)
+            except Refused as exc:
+                await self._note(call, exc, price, billed=False)
+                refusals += 1
+                self.count.refusals += 1
+                wait = self._wait_after(refusals, exc.retry_after)
+                self._push_back(call, exc.retry_after)
+            except Fatal as exc:
+                await self._note(call, exc, price, billed=True)
+                raise ApiError(f"the API refuses to work: {exc}", hint=_resumable(exc.hint)) from exc
+            except Failed as exc:
+                failures += 1
+                if failures >= self._limits.tries:
+                    await self._give_up(call, exc, price, query, source)
+                    return
+                await self._note(call, exc, price, billed=exc.billed)
+                wait = self._wait_after(failures, exc.retry_after)
+                if exc.overloaded:
+                    self._push_back(call, exc.retry_after)
+            except CallError as exc:
+                await self._give_up(call, exc, price, query, source)
+                return
+            else:
+                prediction = understood(reply.label)
+                cost = price if reply.cost is None else reply.cost
+                await self._journal.answered(call.number, reply, prediction=prediction, cost=cost)
+                await self._budget.settle(price, cost=cost)
+                self._width.good()
+                self._finish(query, prediction, source, good=True)
+                return
+            self.count.retries += 1
+            if not await self._again(wait, price):
+                return
+
+    async def _ask(self, item: Item) -> Reply:
+        try:
+            async with asyncio.timeout(self._limits.longest_call):
+                return await self._client.ask(item)
+        except TimeoutError as exc:
+            raise Failed(f"no answer in {self._limits.longest_call:g} s") from exc
+        except (CallError, MasaError):
+            raise
+        except Exception as exc:
+            log.warning("the client raised %s", type(exc).__name__, exc_info=exc)
+            raise Rejected(f"the client raised {type(exc).__name__}") from exc
+
+    async def _note(self, call: Call, exc: CallError, price: int, *, billed: bool) -> None:
+        """Write down a call without an answer, and pay for it if it may have been billed."""
+        log.debug("call %d: %s", call.number, exc)
+        self.count.reasons[str(exc)] += 1
+        await self._journal.failed(call.number, str(exc), billed=billed)
+        await self._budget.settle(price, cost=price if billed else None)
+
+    async def _give_up(self, call: Call, exc: CallError, price: int, query: Query, source: Source) -> None:
+        """Write down that an item failed for good: an outcome like any other, since leaving it out would bias the estimate."""
+        log.info("call %d, the last about its item: %s", call.number, exc)
+        self.count.reasons[str(exc)] += 1
+        await self._journal.gave_up(call.number, str(exc), prediction=ERROR)
+        await self._budget.settle(price, cost=price)
+        self._finish(query, ERROR, source, good=False)
+
+    async def _send(self, key: int, price: int, *, repeat: bool) -> Call | None:
+        """Wait for this call's turn and write it down; None where the run is stopping."""
+        await self._pace.turn()
+        while self._pace.paused and self._stopped is None:
+            await self._pace.turn()
+        if self._stopped is not None:
+            await self._budget.settle(price, cost=None)
+            return None
+        began = time.monotonic()
+        return Call(await self._journal.sent(key, reserved=price, repeat=repeat), began)
+
+    async def _again(self, wait: float, price: int) -> bool:
+        """Wait before another try, unless the run stops meanwhile; say whether there is budget for it."""
+        if time.monotonic() - self._last_good > self._limits.patience:
+            self.stop("failures")
+        try:
+            await asyncio.wait_for(self._stop.wait(), timeout=wait)
+        except TimeoutError:
+            if await self._budget.reserve(price):
+                return True
+            self.stop("budget")
+        return False
+
+    def _push_back(self, call: Call, retry_after: float | None) -> None:
+        self._width.pushed(call.began)
+        if retry_after is not None:
+            self._pace.pause(min(retry_after, self._limits.patience))
+
+    def _wait_after(self, times: int, retry_after: float | None) -> float:
+        wait = min(self._limits.longest_wait, self._limits.first_wait * 2.0 ** min(times - 1, 30))
+        # Not all at once: calls that failed together must not come back together.
+        wait *= random.uniform(0.5, 1.0)  # noqa: S311
+        return max(wait, min(retry_after or 0.0, self._limits.patience))
+
+    def _finish(self, query: Query, prediction: str, source: Source, *, good: bool) -> None:
+        source.tell(Answer(query.item, prediction))
+        self._on_answer()
+        self._recent.append(good)
+        if good:
+            self.count.answers += 1
+            self._last_good = time.monotonic()
+        else:
+            self.count.errors += 1
+            bad = self._recent.count(False)
+            if bad >= ENOUGH and bad > self._limits.failures * len(self._recent):
+                self.stop("failures")
+        if self._stopped is None and (why := self._enough()) is not None:
+            self.stop(why)
+
+
+def understood(label: str | None) -> str:
+    """Give the prediction that an answer is: reserved names and what cannot be a label are not readable."""
+    if label is None or not label or len(label) > LONGEST_LABEL or label in (INVALID, ERROR):
+        return INVALID
+    return label
+
+
+def _resumable(hint: str) -> str:
+    return (f"{hint}; " if hint else "") + "then run the same command again: what was answered is kept"

@@ -1,0 +1,189 @@
+"""How sure an estimate is.
+
+These are the plain intervals of stratified sampling, with variances shrunk towards each other. That the sampling adapts to
+the answers is not accounted for beyond that; docs/method.md says how often they hold.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from masa.records import Floats, Interval, Ints, Tally
+
+KAPPA = 10.0
+"""Answers' worth of belief that a group's variance is that of all groups."""
+
+UNKNOWN = 2.6
+"""How much larger than its mean a squared error may be while no variance has been seen."""
+
+MOST_PREDICTIONS = 1_000
+"""With more different predictions for one label the scatter of the squared error is taken as unknown."""
+
+LARGEST = sqrt(2.0)
+"""No two matrices are further apart."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """What is known of the squared error of an estimated matrix, or of one number in it."""
+
+    error2: float
+    """its expectation"""
+    deviation: float
+    """the standard error of that expectation"""
+    traces: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """of the plug-in covariance, its square and its cube"""
+    blind: float = 0.0
+    """the share of the data of whose label nothing was answered"""
+    uniform: float = 0.0
+    """the expected squared error of one post-stratified answer"""
+
+    def __add__(self, other: "Spread") -> "Spread":
+        """Give the spread of the difference of two independent estimates."""
+        traces = tuple(mine + theirs for mine, theirs in zip(self.traces, other.traces, strict=True))
+        return Spread(
+            self.error2 + other.error2,
+            sqrt(self.deviation**2 + other.deviation**2),
+            (traces[0], traces[1], traces[2]),
+            max(self.blind, other.blind),
+            self.uniform + other.uniform,
+        )
+
+    def bound(self, confidence: float = 0.95) -> float:
+        """Bound the Frobenius error: its expectation, what is not known of that, and how a squared error scatters."""
+        from scipy.special import chdtri, ndtri
+
+        trace, square, cube = self.traces
+        factor = UNKNOWN
+        if trace > 0.0 and cube > 0.0:
+            freedom = square**3 / cube**2
+            scatter = (float(chdtri(freedom, 1.0 - confidence)) - freedom) / sqrt(2.0 * freedom)
+            factor = max(1.0, 1.0 + sqrt(2.0 * square) / trace * scatter)
+        known = (self.error2 + float(ndtri(confidence)) * self.deviation) * factor
+        return min(LARGEST, sqrt(known) + LARGEST * self.blind)
+
+    def margin(self, confidence: float = 0.95) -> float:
+        """Give the half width of an interval for one number."""
+        from scipy.special import ndtri
+
+        variance = self.error2 + float(ndtri(confidence)) * self.deviation
+        return float(ndtri(0.5 + confidence / 2)) * sqrt(variance)
+
+
+EXACT = Spread(0.0, 0.0)
+
+
+def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
+    """Tell how far an estimated matrix may be off.
+
+    Items (G,) are those of each group; that they are not endless counts only for an API that repeats itself (finite).
+    """
+    n, fraction = _sizes(tally, items, finite=finite)
+    counts2 = np.zeros(len(items))
+    entries = tally.cell_label.astype(np.int64) * len(tally.predictions) + tally.cell_prediction
+    cells = np.unique(np.stack((tally.cell_group, entries)), axis=1, return_inverse=True)[1].ravel()
+    per_entry = np.bincount(cells, tally.counts)
+    groups = np.zeros(len(per_entry), np.int64)
+    groups[cells] = tally.cell_group
+    np.add.at(counts2, groups, per_entry**2)
+    squares = n - counts2 / np.maximum(n, 1.0)
+    return _shrunk(tally, n, fraction, squares, _traces(tally, n, fraction))
+
+
+def accuracy_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
+    """Tell how far the estimated share of right answers may be off."""
+    n, fraction = _sizes(tally, items, finite=finite)
+    mean = _right(tally) / np.maximum(n, 1.0)
+    return _shrunk(tally, n, fraction, n * mean * (1.0 - mean), (0.0, 0.0, 0.0))
+
+
+def accuracy(tally: Tally) -> float:
+    """Estimate the share of right answers."""
+    return float(np.sum(tally.group_share * _right(tally) / np.maximum(tally.group_answers, 1)))
+
+
+def entry_deviations(tally: Tally, items: Ints, *, rates: Floats, finite: bool = True) -> Floats:
+    """Give the standard error of each entry (L, P) of an estimated matrix, if its rate (L, P) within the label were as before.
+
+    What has never been answered is not taken for impossible: the variance is at least that of the old rate.
+    """
+    n, fraction = _sizes(tally, items, finite=finite)
+    variance = np.zeros((len(tally.labels), len(tally.predictions)))
+    for label in np.unique(tally.cell_label):
+        mine = tally.cell_label == label
+        groups = np.unique(tally.cell_group[mine])
+        counts = np.zeros((len(groups), len(tally.predictions)))
+        np.add.at(counts, (np.searchsorted(groups, tally.cell_group[mine]), tally.cell_prediction[mine]), tally.counts[mine])
+        size = n[groups, None]
+        pooled = (counts.sum(axis=0) + 0.5) / (size.sum() + 1.0)
+        squares = counts * (1.0 - counts / size) + KAPPA * pooled * (1.0 - pooled)
+        weight = (tally.group_share[groups] ** 2 * fraction[groups])[:, None]
+        before = rates[label] * (1.0 - rates[label])
+        variance[label] = (weight * np.maximum(squares / (size - 1.0 + KAPPA), before)).sum(axis=0)
+    return np.sqrt(variance)
+
+
+def _sizes(tally: Tally, items: Ints, *, finite: bool) -> tuple[Floats, Floats]:
+    """Give the answers n (G,) and what the variance of a mean is of the variance of an answer, 1/n - 1/M (G,)."""
+    n = tally.group_answers.astype(np.float64)
+    fraction = 1.0 / np.maximum(n, 1.0) - (1.0 / items if finite else 0.0)
+    return n, np.where(n > 0, np.maximum(fraction, 0.0), 0.0)
+
+
+def _right(tally: Tally) -> Floats:
+    """Count the right answers of each group (G,)."""
+    pairs = zip(tally.cell_label.tolist(), tally.cell_prediction.tolist(), strict=True)
+    right = np.array([tally.labels[i] == tally.predictions[j] for i, j in pairs], np.float64)
+    return np.bincount(tally.cell_group, tally.counts * tally.cell_factor * right, len(tally.group_answers)).astype(np.float64)
+
+
+def _shrunk(tally: Tally, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]) -> Spread:
+    seen = n > 0
+    pooled = (squares[seen].sum() + 1.0) / (np.sum(n[seen] - 1.0) + 2.0)
+    squares = squares + KAPPA * pooled
+    degrees = np.maximum(n - 1.0, 0.0) + KAPPA
+    weight = tally.group_share**2 * fraction
+    return Spread(
+        error2=float(np.sum(weight * squares / degrees)),
+        deviation=float(np.sqrt(np.sum((weight / degrees) ** 2 * 2.0 * squares))),
+        traces=traces,
+        blind=max(0.0, 1.0 - float(tally.group_share.sum())) if tally.group_share.sum() < 1.0 - 1e-9 else 0.0,
+        uniform=float(np.sum(tally.group_share * squares / degrees)),
+    )
+
+
+def _traces(tally: Tally, n: Floats, fraction: Floats) -> tuple[float, float, float]:
+    """Add up, over the labels, the traces of the plug-in covariance, its square and its cube."""
+    total = np.zeros(3)
+    for label in np.unique(tally.cell_label):
+        mine = np.flatnonzero(tally.cell_label == label)
+        groups, group = np.unique(tally.cell_group[mine], return_inverse=True)
+        predictions, prediction = np.unique(tally.cell_prediction[mine], return_inverse=True)
+        if len(predictions) > MOST_PREDICTIONS:
+            return 0.0, 0.0, 0.0
+        mean = np.zeros((len(groups), len(predictions)))
+        np.add.at(mean, (group, prediction), tally.counts[mine])
+        mean /= n[groups, None]
+        scale = tally.group_share[groups] ** 2 * fraction[groups]
+        covariance = np.diag(scale @ mean) - (scale[:, None] * mean).T @ mean
+        second = covariance @ covariance
+        total += np.trace(covariance), np.trace(second), np.sum(second * covariance)
+    return float(total[0]), float(total[1]), float(total[2])
+
+
+def share(part: int, whole: int, *, confidence: float = 0.95) -> Interval:
+    """Estimate a share from a simple count (Wilson's interval); of nothing, anything may be.
+
+    >>> share(0, 40).high
+    0.0876...
+    """
+    from scipy.special import ndtri
+
+    if not whole:
+        return Interval(float("nan"), 0.0, 1.0)
+    z = float(ndtri(0.5 + confidence / 2))
+    p = part / whole
+    centre = (p + z * z / (2 * whole)) / (1 + z * z / whole)
+    half = z / (1 + z * z / whole) * sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole))
+    return Interval(p, max(0.0, centre - half), min(1.0, centre + half))

@@ -1,0 +1,269 @@
+"""One run against an API: begun or gone on with, asked, journalled, and read back."""
+
+import asyncio
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from masa import history, journal
+from masa.budget import Budget, amount
+from masa.clients import Client
+from masa.dataset import Dataset
+from masa.engine import Count, Engine, Limits, Source, Stopped
+from masa.errors import UsageError
+from masa.history import Draft, Run
+from masa.journal import Journal, Past
+from masa.records import Answer, Column, Progress, Query, in_order
+from masa.store import Store
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+SHOWN_EVERY = 0.3
+"""Seconds between two reports of progress."""
+
+
+class Sampling(Source, Protocol):
+    """A source of queries that can be told what was asked before it was there."""
+
+    def sent(self, query: Query) -> None:
+        """Count a query as asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a run may spend: calls, and money in billionths."""
+
+    queries: int | None = None
+    money: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("queries", self.queries), ("money", self.money)):
+            if value is not None and value <= 0:
+                raise UsageError(f"the budget is {value} {name}", hint="give at least one query, or more than no money")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which run to go on with: a given one, none, or the unfinished one of the same command."""
+
+    resume: int | None = None
+    fresh: bool = False
+
+
+@dataclass(slots=True)
+class Session:
+    """A run while it is worked on."""
+
+    run: Run
+    data: Dataset
+    client: Client
+    limits: Limits
+    spending: Spending
+    past: Past
+    notes: list[str] = field(default_factory=list)
+    progress: Progress | None = None
+    error: Callable[[], float | None] = lambda: None
+    """the current error of the estimate, for those who watch"""
+    interruptible: bool = False
+    count: Count = field(default_factory=Count)
+
+    @property
+    def spent(self) -> str:
+        """What was spent, in words."""
+        money = "" if not self.client.priced else f", {money_text(self.past.money)}"
+        return f"{self.past.queries:,} queries{money}"
+
+
+def money_text(billionths: int) -> str:
+    """Write an amount with the digits that matter.
+
+    >>> money_text(1_500_000), money_text(12_340_000_000), money_text(0)
+    ('0.0015', '12.34', '0.00')
+    """
+    value = amount(billionths)
+    return f"{value:.2f}" if value >= 1 or not value else f"{value:.4g}"
+
+
+def choose(store: Store, draft: Draft, choice: Choice) -> tuple[Run, list[str]]:
+    """Find the run to go on with or begin a new one, and say so."""
+    if choice.resume is not None:
+        found = history.find(store, choice.resume)
+        if found.identity != draft.identity:
+            what = history.differences({**found.comparable, **found.settings}, {**draft.comparable, **draft.settings})
+            if found.data != draft.data:
+                what.append("the data is not the same")
+            raise UsageError(
+                f"run {found.id} was another command: {'; '.join(what) or 'another name, kind or baseline'}",
+                hint="give the same data and options as then; only the budget may differ",
+            )
+        return found, [f"going on with run {found.id}"]
+    found_open = None if choice.fresh else history.unfinished(store, draft.identity)
+    if found_open is not None and history.is_fresh(found_open):
+        return found_open, [f"going on with run {found_open.id}, which was not finished (--fresh begins a new one)"]
+    notes = []
+    if found_open is not None:
+        notes = [
+            f"run {found_open.id} of {found_open.touched[:10]} was never finished and is too old to be mixed with new answers; "
+            f"--resume {found_open.id} goes on with it all the same"
+        ]
+    return history.begin(store, draft), notes
+
+
+@contextmanager
+def claimed(store: Store, run: Run) -> Iterator[None]:
+    """Hold a run; a second process is told so."""
+    with store.claim(run.id):
+        history.pause(store, run.id, "interrupted")  # Until it ends in a better way.
+        yield
+
+
+async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool = False) -> Stopped:
+    """Ask what the source wants to know, after telling it what the journal knows already."""
+    place = places(session.data)
+    past = session.past
+    first: list[Query] = []
+    if not repeat:
+        for key, recorded in past.answers.items():
+            source.tell(Answer(place[key], recorded.prediction))
+        for key in past.unanswered:
+            query = Query(place[key], -1)
+            source.sent(query)
+            first.append(query)
+    budget = Budget(session.spending.queries, session.spending.money, past.queries, past.money)
+    writer = Journal(store, session.run.id, next_number=past.next_number)
+    keys = session.data.keys
+    assert keys is not None  # noqa: S101 - every way of making a data set gives it keys
+    watch = _Watch(session, budget)
+    engine = Engine(
+        client=session.client,
+        journal=writer,
+        budget=budget,
+        limits=session.limits,
+        item=session.data.item,
+        key=lambda item: int(keys[item]),
+        on_answer=watch.show,
+    )
+    session.count = engine.count
+    try:
+        with _interrupts(engine, session) if session.interruptible else nullcontext():
+            stopped = await engine.run(source, first=first, repeat=repeat)
+    except asyncio.CancelledError:
+        engine.abandon()
+        raise
+    finally:
+        await writer.close()
+    if stopped == "failures":
+        journal.reopen_errors(store, session.run.id)
+    session.past = journal.past(store, session.run.id)
+    if stopped == "failures":
+        reasons = ", ".join(f"{reason} ({times} times)" for reason, times in engine.count.reasons.most_common(3))
+        session.notes.append(f"too many calls failed: {reasons}")
+    return stopped
+
+
+def places(data: Dataset) -> dict[int, int]:
+    """Give the place of each item by its key."""
+    assert data.keys is not None  # noqa: S101
+    return {key: place for place, key in enumerate(data.keys.tolist())}
+
+
+def known(data: Dataset, past: Past) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Column]:
+    """Give the places (n,) of this data that a journal has answers for, and the answers as a column over them."""
+    place = places(data)
+    found = sorted((place[key], recorded.prediction) for key, recorded in past.answers.items() if key in place)
+    values = in_order(tuple({prediction for _, prediction in found}))
+    code = {value: j for j, value in enumerate(values)}
+    column = Column("answers", values, np.array([code[prediction] for _, prediction in found], np.int32))
+    return np.array([where for where, _ in found], np.int64), column
+
+
+def finished(work: Coroutine[Any, Any, R]) -> R:
+    """Run something asynchronous to its end, also where a loop is running already, as in a notebook."""
+    running = None
+    with suppress(RuntimeError):
+        running = asyncio.get_running_loop()
+    if running is None:
+        return asyncio.run(work)
+    result: list[R] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(asyncio.run(work))
+        except BaseException as exc:
+            errors.append(exc)
+
+    thread = threading.Thread(target=run, name="masa")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return result[0]
+
+
+class _Watch:
+    """Tell whoever watches how far the run is."""
+
+    def __init__(self, session: Session, budget: Budget) -> None:
+        self._session = session
+        self._budget = budget
+        self._began = time.monotonic()
+        self._before = budget.spent_queries
+        self._shown = 0.0
+
+    def show(self) -> None:
+        progress, now = self._session.progress, time.monotonic()
+        if progress is None or now - self._shown < SHOWN_EVERY:
+            return
+        self._shown = now
+        budget = self._budget
+        rate = (budget.spent_queries - self._before) / max(now - self._began, 1e-9)
+        parts = [f"{budget.spent_queries:,} queries"]
+        if self._session.client.priced and budget.spent_money:
+            parts.append(money_text(budget.spent_money))
+        error = self._session.error()
+        if error is not None:
+            parts.append(f"error about {100 * error:.2g}%")
+        parts.append(f"{rate:.0f}/s")
+        whole = len(self._session.data)
+        shares = [budget.spent_queries / min(budget.queries or whole, whole)]
+        if budget.money:
+            shares.append(budget.spent_money / budget.money)
+        progress(", ".join(parts), min(1.0, max(shares)))
+
+
+@contextmanager
+def _interrupts(engine: Engine, session: Session) -> Iterator[None]:
+    """Stop cleanly at the first Ctrl-C, at once at the second."""
+    loop = asyncio.get_running_loop()
+    times = 0
+
+    def interrupted() -> None:
+        nonlocal times
+        times += 1
+        if times == 1:
+            engine.stop("interrupted")
+            if session.progress is not None:
+                session.progress(f"stopping; waiting for {engine.under_way} answers, Ctrl-C again does not wait", 1.0)
+        else:
+            engine.abandon()
+
+    signals = [signal.SIGINT, signal.SIGTERM]
+    with suppress(NotImplementedError, RuntimeError):
+        for number in signals:
+            loop.add_signal_handler(number, interrupted)
+    try:
+        yield
+    finally:
+        with suppress(NotImplementedError, RuntimeError):
+            for number in signals:
+                loop.remove_signal_handler(number)

@@ -1,0 +1,1 @@
+"""The schema's history: numbered, never edited."""

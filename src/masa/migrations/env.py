@@ -1,0 +1,6 @@
+"""How alembic runs a migration: on the connection it is given, inside that connection's transaction."""
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], transactional_ddl=False)
+context.run_migrations()

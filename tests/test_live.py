@@ -1,0 +1,469 @@
+"""Runs against real HTTP servers: budgets, journals, resuming, failures, secrets."""
+
+import asyncio
+import os
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import masa
+from masa import history, journal
+from masa.baseline import baseline, take_over
+from masa.budget import Budget
+from masa.clients import Context
+from masa.clients.http import Http, make
+from masa.engine import Limits
+from masa.journal import Journal
+from masa.records import Versions
+from masa.store import HEAD, opened
+from server import KEY, VERSION, Server, reviews, strange
+
+QUICK = Limits(concurrency=8, first_wait=0.01, longest_wait=0.05)
+ONE = Limits(concurrency=1, first_wait=0.01, longest_wait=0.05)
+
+
+def data(count: int = 300) -> masa.Dataset:
+    texts = reviews(count)
+    return masa.Dataset.of([label for _, label in texts], inputs={"text": [text for text, _ in texts]})
+
+
+def client(server: Server, **options: Any) -> Http:
+    given = {
+        "url": f"{server.url}/classify",
+        "headers": {"Authorization": "Bearer ${SENTIMENT_KEY}"},
+        "body": {"text": "{text}"},
+        "label": "result.label",
+        "confidence": "result.score",
+        "version": "header:X-Model-Version",
+        "price": 0.001,
+        "timeout": 0.5,
+    }
+    return make("", given | options, Context(("neg", "neu", "pos"), ("text",), {"SENTIMENT_KEY": KEY}))
+
+
+def calls(store: Path, run: int = 1) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(store) as connection:
+        return connection.execute(
+            "SELECT item, outcome, prediction, cost FROM call WHERE run = ? ORDER BY number", [run]
+        ).fetchall()
+
+
+def test_a_baseline_then_an_update_is_found_and_named(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    first = baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    assert (first.answers, first.queries, first.complete) == (300, 300, True)
+    assert first.cost == pytest.approx(0.3)
+    assert first.api_version == VERSION
+    server.change = lambda text, label: "neg" if "lovely" in text else label
+    found = masa.assess(data(), client(server), budget=150, store=store, limits=QUICK)
+    assert (found.moved, found.stopped, found.queries, found.answers) == ("yes", "budget", 150, 150)
+    assert found.cost == pytest.approx(0.15)
+    assert found.shift is not None
+    assert found.shift.accuracy.new < found.shift.accuracy.old
+    assert ("pos", "neg") in [(s.label, s.prediction) for s in found.surprises(2)]
+    assert all("lovely" in server.requests[0].text or item.new == "neg" for item in found.changed_items)
+    assert found.api_version == Versions(VERSION, VERSION)
+
+
+def test_nothing_changed_is_no_sign(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    found = masa.assess(data(), client(server), budget=300, store=store, limits=QUICK)
+    assert (found.moved, found.verdict, found.differing, found.exit_code) == ("no sign", "unchanged", 0, 0)
+    assert found.shift is not None
+    assert found.shift.norm == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("concurrency", [1, 32])
+def test_a_budget_in_queries_holds_to_the_call_when_calls_fail(concurrency: int, tmp_path: Path) -> None:
+    limits = Limits(concurrency=concurrency, first_wait=0.005, longest_wait=0.02, tries=20)
+    with Server(faults=0.4, kinds=("500", "reset", "truncated", "html", "429")) as server:
+        found = masa.assess(
+            data(),
+            client(server),
+            baseline=masa.Column("old", ("pos",), np.zeros(300, np.int32)),
+            budget=100,
+            store=tmp_path / "s.db",
+            limits=limits,
+        )
+        billed = [request for request in server.requests if request.fault != "429"]
+        assert len(billed) == 100 == found.queries
+        assert any(request.fault == "429" for request in server.requests)
+        assert found.answers == len(server.answered) == len(set(server.answered))
+
+
+def test_a_budget_in_money_is_never_exceeded_while_calls_are_under_way(server: Server, tmp_path: Path) -> None:
+    server.delay = 0.02
+    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    found = masa.assess(
+        data(), client(server, price="0.003"), baseline=old, money="0.1", store=tmp_path / "s.db", limits=Limits(concurrency=50)
+    )
+    assert len(server.requests) == 33 == found.queries
+    assert found.cost == pytest.approx(0.099)
+
+
+def test_a_reservation_larger_than_the_cost_waits_for_calls_to_settle() -> None:
+    async def play() -> tuple[list[bool], int]:
+        budget = Budget(money=100)
+        got = [await budget.reserve(60)]
+        waiting = asyncio.create_task(budget.reserve(60))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await budget.settle(60, cost=10)
+        got.append(await waiting)
+        await budget.settle(60, cost=60)
+        got.append(await budget.reserve(31))
+        return got, budget.spent_money
+
+    assert asyncio.run(play()) == ([True, True, False], 70)
+
+
+def test_the_same_call_goes_on_and_asks_nothing_twice(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    whole = masa.assess(data(), client(server), baseline=old, budget=80, store=None, limits=ONE, seed=3)
+    texts, server.requests = server.answered, []
+
+    class Enough(Exception):
+        pass
+
+    def stop_at(count: int) -> Any:
+        def progress(_what: str, _done: float) -> None:
+            if len(server.requests) >= count:
+                raise Enough
+
+        return progress
+
+    asked = client(server)
+    for count in (20, 50):
+        monkeypatch.setattr("masa.live.SHOWN_EVERY", 0.0)
+        with pytest.raises(Enough):
+            masa.assess(data(), asked, baseline=old, budget=80, store=store, limits=ONE, seed=3, progress=stop_at(count))
+    found = masa.assess(data(), asked, baseline=old, budget=80, store=store, limits=ONE, seed=3)
+    assert found.run == 1
+    assert server.answered == texts
+    assert (found.shift.values == whole.shift.values).all()  # type: ignore[union-attr]
+    again = masa.assess(data(), asked, baseline=old, budget=80, store=store, limits=ONE, seed=3)
+    assert again.run == 2, "a finished run is not gone on with: the API may have changed since"
+    larger = masa.assess(data(), asked, baseline=old, budget=90, store=store, limits=ONE, seed=3, resume=1)
+    assert (larger.run, larger.queries, larger.answers) == (1, 90, 90)
+
+
+def test_an_unanswered_call_counts_as_spent_and_its_item_is_asked_first(server: Server, tmp_path: Path) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    masa.assess(data(), client(server), baseline=old, budget=10, store=store, limits=ONE)
+    with sqlite3.connect(store) as connection:
+        lost = connection.execute(
+            "UPDATE call SET outcome = NULL, cost = NULL, ended = NULL WHERE number = 4 RETURNING item"
+        ).fetchone()[0]
+        connection.execute("UPDATE run SET finished = NULL")
+    server.requests = []
+    found = masa.assess(data(), client(server), baseline=old, budget=12, store=store, limits=ONE)
+    assert (found.queries, found.answers, len(server.requests)) == (12, 11, 2)
+    assert [item for item, *_ in calls(store)].count(lost) == 2
+    assert calls(store)[10][0] == lost
+
+
+def test_a_second_process_on_the_same_run_is_told(server: Server, tmp_path: Path) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    with opened(store) as kept:
+        masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
+        with sqlite3.connect(store) as connection:
+            connection.execute("UPDATE run SET finished = NULL")
+        with kept.claim(1), pytest.raises(masa.BusyError, match=f"run 1 .*process {os.getpid()}"):
+            masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
+    assert masa.assess(data(), client(server), baseline=old, budget=6, store=store, limits=ONE).answers == 6
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_an_old_unfinished_run_is_not_mixed_with_new_answers(server: Server, tmp_path: Path) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE run SET finished = NULL, touched = '2026-01-01T00:00:00+00:00'")
+    found = masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
+    assert found.run == 2
+    assert "too old" in " ".join(found.notes)
+    assert masa.assess(data(), client(server), baseline=old, budget=7, store=store, limits=ONE, resume=1).answers == 7
+
+
+def test_another_command_cannot_go_on_with_a_run(server: Server, tmp_path: Path) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
+    with pytest.raises(masa.UsageError, match="seed: 0 then, 1 now"):
+        masa.assess(data(), client(server), baseline=old, budget=5, store=store, seed=1, resume=1)
+    with pytest.raises(masa.UsageError, match="the data is not the same"):
+        masa.assess(
+            data(299),
+            client(server),
+            baseline=masa.Column("old", ("pos",), np.zeros(299, np.int32)),
+            budget=5,
+            store=store,
+            resume=1,
+        )
+    with pytest.raises(masa.UsageError, match="there is no run 9"):
+        masa.assess(data(), client(server), baseline=old, budget=5, store=store, resume=9)
+
+
+def test_failures_are_not_wrong_answers_and_too_many_stop_the_run(tmp_path: Path) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    with Server(faults=1.0, kinds=("500",)) as server:
+        limits = Limits(concurrency=4, tries=2, first_wait=0.001)
+        found = masa.assess(data(), client(server), baseline=old, budget=200, store=store, limits=limits)
+        assert (found.stopped, found.verdict, found.exit_code, found.shift) == ("failures", "undecided", 3, None)
+        assert "HTTP 500" in " ".join(found.notes)
+        assert found.queries == len(server.requests) < 40
+        server.faults = 0.0
+        again = masa.assess(data(), client(server), baseline=old, budget=200, store=store, limits=limits)
+        assert (again.run, again.queries, again.errors) == (found.run, 200, 0), "items are not to blame for an outage"
+
+
+def test_an_item_that_fails_for_good_is_a_column_of_its_own(server: Server, tmp_path: Path) -> None:
+    real = client(server)
+
+    class Picky:
+        columns = ()
+        priced = False
+        price, describe, close = real.price, real.describe, real.close
+
+        async def ask(self, item: masa.Item) -> masa.Reply:
+            if "room" in item.text:
+                raise masa.Rejected("HTTP 400")
+            return await real.ask(item)
+
+    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    found = masa.assess(data(), Picky(), baseline=old, budget=300, store=tmp_path / "s.db", limits=QUICK)
+    assert found.shift is not None
+    assert found.errors == sum("room" in text for text, _ in reviews(300))
+    assert found.shift.new.predictions[-1] == masa.ERROR
+    assert found.compared == 300 - found.errors
+    assert found.cost is None
+
+
+def test_a_wrong_key_stops_at_once_and_is_shown_nowhere(server: Server, tmp_path: Path) -> None:
+    secret = "sk-wrong-77aa"
+    bad = make(
+        "",
+        {
+            "url": f"{server.url}/classify",
+            "headers": {"Authorization": "Bearer ${K}"},
+            "body": {"text": "{text}"},
+            "label": "result.label",
+            "price": 1,
+        },
+        Context(("pos",), ("text",), {"K": secret}),
+    )
+    with pytest.raises(masa.ApiError, match="HTTP 401") as caught:
+        masa.assess(
+            data(),
+            bad,
+            baseline=masa.Column("old", ("pos",), np.zeros(300, np.int32)),
+            budget=100,
+            store=tmp_path / "s.db",
+            limits=ONE,
+        )
+    assert len(server.requests) == 1
+    assert "does the key work" in caught.value.hint
+    assert "wrong key Bearer ***" in caught.value.hint
+    assert all(secret.encode() not in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_a_rate_limit_is_kept(server: Server, tmp_path: Path) -> None:
+    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    began = time.monotonic()
+    masa.assess(data(), client(server), baseline=old, budget=50, store=tmp_path / "s.db", limits=Limits(rate=100.0))
+    assert time.monotonic() - began >= 0.47
+
+
+def test_concurrency_grows_while_answers_come_and_falls_on_refusals(tmp_path: Path) -> None:
+    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    with Server(delay=0.02) as server:
+        masa.assess(data(), client(server), baseline=old, budget=200, store=tmp_path / "s.db", limits=Limits(concurrency=30))
+        assert 20 <= server.most_at_once <= 30
+    with Server(delay=0.02, faults=0.3, kinds=("429",)) as server:
+        limits = Limits(concurrency=30, first_wait=0.005)
+        masa.assess(data(), client(server), baseline=old, budget=200, store=tmp_path / "t.db", limits=limits)
+        late = server.requests[len(server.requests) // 2 :]
+        assert server.most_at_once < 20
+        assert len(late) > 100
+
+
+def test_retry_after_is_honoured(tmp_path: Path) -> None:
+    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    with Server(faults=0.2, kinds=("429-after",)) as server:
+        times: list[float] = []
+        server.change = lambda _text, label: times.append(time.monotonic()) or label  # type: ignore[func-returns-value]
+        masa.assess(
+            data(),
+            client(server),
+            baseline=old,
+            budget=40,
+            store=tmp_path / "s.db",
+            limits=Limits(concurrency=1, first_wait=0.001),
+        )
+        refused = sum(request.fault == "429-after" for request in server.requests)
+        assert refused
+        assert times[-1] - times[0] > 0.045 * (refused - 1)
+
+
+def test_an_api_that_contradicts_itself_is_measured_and_called_noise(server: Server, tmp_path: Path) -> None:
+    import random
+
+    chance = random.Random(3)
+    server.change = lambda _text, label: chance.choice(("pos", "neg", "neu")) if chance.random() < 0.3 else label
+    store = tmp_path / "s.db"
+    first = baseline(data(), client(server), budget=500, repeat=200, store=store, limits=QUICK)
+    assert (first.answers, first.repeated, first.queries) == (300, 200, 500)
+    assert 30 <= first.contradicted <= 100
+    noise = first.contradiction
+    assert noise is not None
+    assert noise.low < first.contradicted / 200 < noise.high
+    found = masa.assess(data(), client(server), budget=150, store=store, limits=QUICK)
+    assert found.moved == "noise"
+    server.change = lambda _text, _label: "pos"
+    assert masa.assess(data(), client(server), budget=150, store=store, limits=QUICK).moved == "yes"
+
+
+def test_a_baseline_within_a_budget_covers_every_stratum_and_its_doubt_counts(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    part = baseline(data(), client(server), budget=60, store=store, limits=QUICK)
+    assert (part.answers, part.complete) == (60, False)
+    assert part.matrix is not None
+    assert min(part.matrix.values.sum(axis=1)) > 0
+    found = masa.assess(data(), client(server), budget=60, store=store, limits=QUICK, seed=1)
+    exact = masa.assess(
+        data(), client(server), baseline=masa.Column("old", ("pos",), np.zeros(300, np.int32)), budget=60, store=None, seed=1
+    )
+    assert found.error_bound is not None
+    assert exact.error_bound is not None
+    assert found.error_bound > 1.2 * exact.error_bound
+    assert "estimate from 60 answers" in " ".join(found.notes)
+
+
+def test_data_that_grew_is_compared_on_the_items_both_have(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(200), client(server), budget=200, store=store, limits=QUICK)
+    found = masa.assess(data(300), client(server), budget=300, store=store, limits=QUICK)
+    assert (found.items, found.answers, found.stopped) == (200, 200, "exhausted")
+    assert "200 items that both have (100 are new, 0 are gone)" in " ".join(found.notes)
+
+
+def test_another_api_or_prompt_is_refused_with_the_reason(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    other = client(server, body={"text": "Please: {text}"})
+    with pytest.raises(masa.UsageError, match="the prompt or body"):
+        masa.assess(data(), other, budget=10, store=store)
+    forced = masa.assess(data(), other, budget=10, store=store, force=True, limits=QUICK)
+    assert "compared all the same" in " ".join(forced.notes)
+
+
+def test_accepting_a_run_makes_its_answers_the_baseline_for_nothing(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    server.change = strange
+    changed = masa.assess(data(), client(server), budget=300, store=store, limits=QUICK)
+    assert changed.moved == "yes"
+    asked = len(server.requests)
+    with opened(store) as kept:
+        history.accept(kept, changed.run)
+    assert len(server.requests) == asked
+    assert masa.assess(data(), client(server), budget=300, store=store, limits=QUICK).moved == "no sign"
+
+
+def test_known_answers_are_taken_over_without_asking(server: Server, tmp_path: Path) -> None:
+    known = [server.label(text) for text, _ in reviews(300)]
+    values = tuple(sorted(set(known)))
+    column = masa.Column("old", values, np.array([values.index(label) for label in known], np.int32))
+    taken = take_over(data(), column, api=client(server), store=tmp_path / "s.db")
+    assert (taken.answers, taken.queries, taken.complete) == (300, 0, True)
+    found = masa.assess(data(), client(server), budget=100, store=tmp_path / "s.db", limits=QUICK)
+    assert (found.moved, found.compared) == ("no sign", 100)
+
+
+def test_folding_the_journal_afresh_gives_the_result_that_was_given(server: Server, tmp_path: Path) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    server.delay = 0.005
+    found = masa.assess(data(), client(server), baseline=old, budget=200, store=store, limits=Limits(concurrency=32))
+    with opened(store) as kept:
+        past = journal.past(kept, 1)
+    sampler = masa.Sampler(masa.Strata.build(data().label))
+    place = {key: item for item, key in enumerate(data().keys.tolist())}  # type: ignore[union-attr]
+    for key, recorded in past.answers.items():
+        sampler.tell(masa.Answer(place[key], recorded.prediction))
+    assert found.shift is not None
+    assert (masa.matrix(sampler.tally()).on(found.shift.new.predictions).values == found.shift.new.values).all()
+
+
+def test_a_full_disk_is_a_clear_error_and_what_was_written_stays(server: Server, tmp_path: Path) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE run SET finished = NULL")
+
+    async def play() -> None:
+        with opened(store) as kept:
+            past = journal.past(kept, 1)
+            writer = Journal(kept, 1, next_number=past.next_number)
+            writer._connection.cursor().execute("PRAGMA max_page_count=1")
+            try:
+                for item in range(100_000):
+                    await writer.sent(item, reserved=0)
+            finally:
+                await writer.close()
+
+    with pytest.raises(masa.StoreError, match="full") as caught:
+        asyncio.run(play())
+    assert "run the same command again" in caught.value.hint
+    with opened(store) as kept:
+        assert len(journal.past(kept, 1).answers) == 5
+
+
+def test_the_schema_is_what_the_migrations_make(tmp_path: Path) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.config import Config
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    from masa.store import metadata
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(masa.__file__).parent / "migrations"))
+    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+    with opened(tmp_path / "s.db") as kept, kept.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_a_store_of_a_newer_masa_or_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    with opened(tmp_path / "s.db"):
+        pass
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(masa.StoreError, match="newer masa"), opened(tmp_path / "s.db"):
+        pass
+    with sqlite3.connect(tmp_path / "t.db") as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    with pytest.raises(masa.StoreError, match="not one of masa's"), opened(tmp_path / "t.db"):
+        pass
+    (tmp_path / "u.db").write_text("this is not a database, but a letter to my aunt " * 50)
+    with pytest.raises(masa.StoreError, match="not a store"), opened(tmp_path / "u.db"):
+        pass
+
+
+def test_it_runs_inside_a_running_loop_as_in_a_notebook(server: Server) -> None:
+    async def notebook() -> masa.Assessment:
+        return masa.assess(
+            data(), client(server), baseline=masa.Column("old", ("pos",), np.zeros(300, np.int32)), budget=10, store=None
+        )
+
+    async def awaited() -> masa.Assessment:
+        return await masa.assess_async(
+            data(), client(server), baseline=masa.Column("old", ("pos",), np.zeros(300, np.int32)), budget=10, store=None
+        )
+
+    assert asyncio.run(notebook()).shift.values.tolist() == asyncio.run(awaited()).shift.values.tolist()  # type: ignore[union-attr]
