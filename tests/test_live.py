@@ -122,9 +122,7 @@ def test_a_reservation_larger_than_the_cost_waits_for_calls_to_settle() -> None:
     assert asyncio.run(play()) == ([True, True, False], 70)
 
 
-def test_the_same_call_goes_on_and_asks_nothing_twice(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_call_goes_on_and_asks_nothing_twice(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
     whole = masa.assess(data(), client(server), baseline=old, budget=80, store=None, limits=ONE, seed=3)
     texts, server.requests = server.answered, []
@@ -380,7 +378,7 @@ def test_known_answers_are_taken_over_without_asking(server: Server, tmp_path: P
     known = [server.label(text) for text, _ in reviews(300)]
     values = tuple(sorted(set(known)))
     column = masa.Column("old", values, np.array([values.index(label) for label in known], np.int32))
-    taken = take_over(data(), column, api=client(server), store=tmp_path / "s.db")
+    taken = take_over(data(), column, client=client(server), store=tmp_path / "s.db")
     assert (taken.answers, taken.queries, taken.complete) == (300, 0, True)
     found = masa.assess(data(), client(server), budget=100, store=tmp_path / "s.db", limits=QUICK)
     assert (found.moved, found.compared) == ("no sign", 100)

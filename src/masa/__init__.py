@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from masa.assess import assess, assess_async
-    from masa.baseline import Baseline, baseline, baseline_async
+    from masa.baseline import baseline, baseline_async
     from masa.clients import Client
     from masa.config import Config, assess_config
     from masa.dataset import Dataset, read
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         INVALID,
         Answer,
         Assessment,
+        Baseline,
         Change,
         Column,
         Curve,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "assess": ["assess", "assess_async"],
-    "baseline": ["Baseline", "baseline", "baseline_async"],
+    "baseline": ["baseline", "baseline_async"],
     "clients": ["Client"],
     "config": ["Config", "assess_config"],
     "dataset": ["Dataset", "read"],
@@ -77,6 +78,7 @@ _HOME = {
         "INVALID",
         "Answer",
         "Assessment",
+        "Baseline",
         "Change",
         "Column",
         "Curve",

@@ -282,24 +282,33 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
     if not len(places):
         raise DataError(f"run {run.id} has no answer about any of these items", hint="make a new baseline (masa baseline)")
     complete = len(places) == len(data)
-    place = live.places(data)
-    confidence = np.full(len(data), np.nan)
-    for key, recorded in past.answers.items():
-        if key in place and recorded.confidence is not None:
-            confidence[place[key]] = recorded.confidence
-    known_confidence = complete and bool(np.isfinite(confidence).all())
     pairs = [(past.answers[key].prediction, again) for key, again in past.repeats.items() if key in past.answers]
     return data, Old(
         places,
         answers,
         complete,
-        confidence if known_confidence else None,
+        _confidence(store, data, run),
         _version(past),
         run.id,
         repeated=len(pairs),
         contradicted=sum(first != again for first, again in pairs),
         notes=tuple(notes),
     )
+
+
+def _confidence(store: Store, data: Dataset, run: Run) -> Floats | None:
+    """Give the confidence of each item's answer (N,), if all are known, or else those of the run that this one was compared with.
+
+    A run that was accepted as a baseline was drawn from strata made of the latter: its answers must be weighed by the same ones.
+    """
+    place = live.places(data)
+    confidence = np.full(len(data), np.nan)
+    for key, recorded in journal.past(store, run.id).answers.items():
+        if key in place and recorded.confidence is not None:
+            confidence[place[key]] = recorded.confidence
+    if np.isfinite(confidence).all():
+        return confidence
+    return None if run.baseline is None else _confidence(store, data, history.find(store, run.baseline))
 
 
 def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Client:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,69 +19,10 @@ from masa.history import Draft, Run
 from masa.intervals import share
 from masa.journal import Past
 from masa.live import Choice, Session, Spending
-from masa.records import ERROR, Answer, Column, Floats, Interval, Matrix, Progress, Query
+from masa.records import ERROR, Answer, Baseline, Column, Floats, Progress, Query
 from masa.sampler import Sampler, counted
 from masa.store import DEFAULT, Store, call, opened
 from masa.strata import Strata
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Baseline:
-    """What an API answers on some data, and what that cost."""
-
-    run: int
-    stopped: str
-    items: int
-    answers: int
-    errors: int
-    queries: int
-    cost: float | None
-    matrix: Matrix | None
-    repeated: int
-    contradicted: int
-    api_version: str | None
-    notes: tuple[str, ...]
-
-    @property
-    def complete(self) -> bool:
-        """Whether every item has an answer, or failed for good."""
-        return self.answers + self.errors == self.items
-
-    @property
-    def contradiction(self) -> Interval | None:
-        """The share of items answered differently when asked again."""
-        return share(self.contradicted, self.repeated) if self.repeated else None
-
-    @property
-    def exit_code(self) -> int:
-        """What the command ends with."""
-        return {"interrupted": 130, "failures": 3}.get(self.stopped, 0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give what `masa baseline --json` prints."""
-        noise = self.contradiction
-        return {
-            "run": self.run,
-            "stopped": self.stopped,
-            "complete": self.complete,
-            "items": self.items,
-            "answers": self.answers,
-            "errors": self.errors,
-            "queries": self.queries,
-            "cost": self.cost,
-            "accuracy": None if self.matrix is None else self.matrix.accuracy,
-            "labels": [] if self.matrix is None else list(self.matrix.labels),
-            "predictions": [] if self.matrix is None else list(self.matrix.predictions),
-            "matrix": [] if self.matrix is None else self.matrix.values.tolist(),
-            "repeats": {
-                "asked": self.repeated,
-                "contradicted": self.contradicted,
-                "low": None if noise is None else noise.low,
-                "high": None if noise is None else noise.high,
-            },
-            "api_version": self.api_version,
-            "notes": list(self.notes),
-        }
 
 
 def baseline(data: Dataset, client: "Client | Callable[..., Any] | str", **options: Any) -> Baseline:
@@ -160,17 +100,20 @@ def take_over(
     answers: Column,
     *,
     confidence: Floats | None = None,
-    api: "Client | str" = "recorded elsewhere",
+    client: Client | None = None,
     name: str = "default",
     store: "str | Path | None" = DEFAULT,
 ) -> Baseline:
-    """Make answers that are known already, one an item, the baseline of this name; nothing is asked."""
-    described = {"api": api} if isinstance(api, str) else comparable(api, data)
+    """Make answers that are known already, one an item, the baseline of this name; nothing is asked.
+
+    They are taken to be the client's; without one they can be compared with any.
+    """
+    inputs = [] if data.inputs is None else list(data.inputs.columns)
     draft = Draft(
         name=name,
         kind="import",
         settings={"column": answers.name},
-        comparable={"input": [] if data.inputs is None else list(data.inputs.columns), **described},
+        comparable={"input": inputs} if client is None else comparable(client, data),
         keys=keys(data),
         data=data.fingerprint(),
     )
@@ -249,6 +192,7 @@ def _concluded(
         matrix=matrix,
         repeated=repeated,
         contradicted=contradicted,
+        contradiction=share(contradicted, repeated) if repeated else None,
         api_version=version,
         notes=notes,
     )

@@ -19,7 +19,7 @@ from masa.errors import MasaError, UsageError
 
 if TYPE_CHECKING:
     from masa.config import Task
-    from masa.records import Progress
+    from masa.records import Baseline, Progress
 
 app = typer.Typer(
     help="Did the model behind an ML API change, how, and is that better or worse for you?",
@@ -216,6 +216,190 @@ def assess(
 
 
 @app.command()
+def baseline(
+    data: OptionalData = None,
+    label: OptionalLabel = None,
+    id: Id = None,
+    input: Input = None,
+    api: ApiName = None,
+    price: PriceOf = None,
+    take: Annotated[
+        str | None, typer.Option("--import", metavar="COL", help="Take the answers from this column; ask nothing.")
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="File that the imported column is in, with the same --id column."),
+    ] = None,
+    import_confidence: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column with the confidence of those answers.")
+    ] = None,
+    repeat: Annotated[int, typer.Option(metavar="N", help="Ask N items twice: how often does the API contradict itself?")] = 0,
+    difficulty: Difficulty = None,
+    levels: OptionalLevels = None,
+    budget: BudgetOf = None,
+    money: Money = None,
+    seed: OptionalSeed = None,
+    concurrency: Concurrency = None,
+    rate: RateOf = None,
+    config: ConfigFile = None,
+    store: StoreFile = None,
+    name: Name = None,
+    resume: Resume = None,
+    fresh: Fresh = False,
+    yes: Yes = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+) -> int:
+    """Record what the API answers today, on all items or within a budget, or import answers that are known."""
+    from masa.baseline import baseline as run
+    from masa.report import terminal
+
+    given = locals()
+    if take is not None:
+        found = imported(given)
+    else:
+        task = prepared(given)
+        with running(quiet=quiet, verbose=verbose) as progress:
+            found = run(
+                task.data,
+                task.client,
+                repeat=repeat,
+                levels=task.settings.levels,
+                seed=task.settings.seed,
+                **spending(task, yes=yes, repeat=repeat),
+                **engagement(task, resume=resume, fresh=fresh, progress=progress),
+            )
+    say(() if quiet else (*found.notes, *how_to_go_on(found.run, found.stopped)))
+    print_json(found.to_dict()) if as_json else terminal.show(terminal.baseline(found))
+    return found.exit_code
+
+
+@app.command()
+def accept(
+    run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False, quiet: Quiet = False
+) -> None:
+    """Make a finished run's answers the new baseline; nothing is asked or paid again."""
+    from masa import history
+    from masa.config import where
+    from masa.store import opened
+
+    with opened(where(config, store), make=False) as kept:
+        accepted = history.accept(kept, run)
+    if as_json:
+        print_json({"run": accepted.id, "name": accepted.name, "baseline": True})
+    else:
+        say(() if quiet else [f"run {accepted.id} is now the baseline of {accepted.name!r}"])
+
+
+@app.command()
+def init(
+    data: Data,
+    label: OptionalLabel = None,
+    id: Id = None,
+    input: Input = None,
+    difficulty: Difficulty = None,
+    old: Old = None,
+    api: Annotated[str, typer.Option(metavar="CLIENT", help="http, openai, python:module:function or replay:COL.")] = "http",
+    budget: BudgetOf = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write.")] = Path("masa.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Look at a data file and write a commented masa.toml; asks what it cannot tell, unless it is told."""
+    from masa import init as draft
+    from masa.table import Table
+
+    table = Table.open(data)
+    profiles = table.profile()
+    seen = draft.looked_at(table, profiles)
+    say(() if quiet else [seen])
+    asking = sys.stdin.isatty() and sys.stderr.isatty() and not yes
+    found = draft.guess(profiles)
+    known = [profile.name for profile in profiles]
+    chosen = draft.Guess(
+        label=decide("Column with the true labels", label, found.label, known, asking=asking),
+        id=decide("Column with ids (empty for none)", id, found.id, known, asking=asking),
+        input=tuple(names(input))
+        or tuple(
+            names(
+                [
+                    decide(
+                        "Column that the API is shown (empty for none)", None, next(iter(found.input), None), known, asking=asking
+                    )
+                    or ""
+                ]
+            )
+        ),
+        predictions=found.predictions,
+        difficulty=decide(
+            "Column that tells easy items from hard ones (empty for none)", difficulty, found.difficulty, known, asking=asking
+        ),
+    )
+    if chosen.label is None:
+        raise UsageError(
+            f"no column of {data} looks like labels", hint=f"name it with --label COL; there are {', '.join(known[:20])}"
+        )
+    path = data if Path(data).is_absolute() else os.path.relpath(data, out.parent)
+    draft.save(draft.written(path, chosen, api=api, budget=budget, old=old), out, force=force)
+    if as_json:
+        print_json(
+            {
+                "wrote": str(out),
+                "label": chosen.label,
+                "id": chosen.id,
+                "input": list(chosen.input),
+                "difficulty": chosen.difficulty,
+            }
+        )
+    say(() if quiet else [f"wrote {out}: look it over, then masa validate"])
+
+
+@app.command()
+def validate(
+    data: OptionalData = None,
+    label: OptionalLabel = None,
+    id: Id = None,
+    input: Input = None,
+    api: ApiName = None,
+    price: PriceOf = None,
+    old: Old = None,
+    old_confidence: OldConfidence = None,
+    difficulty: Difficulty = None,
+    levels: OptionalLevels = None,
+    method: LiveMethod = None,
+    budget: BudgetOf = None,
+    money: Money = None,
+    mix: Mix = None,
+    seed: OptionalSeed = None,
+    concurrency: Concurrency = None,
+    rate: RateOf = None,
+    config: ConfigFile = None,
+    store: StoreFile = None,
+    name: Name = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check the configuration, the data and the client; spend nothing."""
+    from masa.config import validated
+
+    found = validated(prepared(locals()))
+    say(() if quiet else found.notes)
+    print_json(found.to_dict()) if as_json else print(found.text)
+
+
+@app.command()
+def clients(as_json: Json = False) -> None:
+    """List the clients that can be named with --api."""
+    from masa.clients import offered
+
+    found = offered()
+    print_json({"clients": found}) if as_json else print("\n".join(f"{name}  ({who})" for name, who in found.items()))
+
+
+@app.command()
 def demo(
     runs: Runs = 1000, seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = 0
 ) -> None:
@@ -243,7 +427,12 @@ def prepared(given: dict[str, Any]) -> "Task":
     """Turn the options of a command, over what masa.toml says, into data and a client."""
     from masa.config import Config, task
 
-    flags = {
+    return task(Config.load(given["config"], flags_of(given)))
+
+
+def flags_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Give the options of a command by the keys of masa.toml that they override."""
+    return {
         "name": given["name"],
         "store": given["store"],
         "data.path": given["data"],
@@ -266,10 +455,40 @@ def prepared(given: dict[str, Any]) -> "Task":
         "limits.concurrency": given["concurrency"],
         "limits.rate": given["rate"],
     }
-    return task(Config.load(given["config"], flags))
 
 
-def spending(task: "Task", *, yes: bool) -> dict[str, Any]:
+def imported(given: dict[str, Any]) -> "Baseline":
+    """Take a baseline over from a column of the data, or of another file with the same ids."""
+    from masa.baseline import take_over
+    from masa.config import Config, made, recorded
+    from masa.dataset import read_answers
+
+    config = Config.load(given["config"], flags_of(given))
+    taken, source, confidence = given["take"], given["source"], given["import_confidence"]
+    data = recorded(config, () if source else (taken,), difficulty=confidence if not source else None)
+    if source is None:
+        answers, numbers = data.predictions[taken], data.difficulty
+    else:
+        if config.data.id is None:
+            raise UsageError("answers in another file need ids", hint="name the column of ids with --id COL")
+        places, found = read_answers(source, id=config.data.id, prediction=taken, confidence=confidence).over(data)
+        data, answers, numbers = data.take(places), found.answers, found.confidence
+    client = None if config.api is None else made(config.api, data, config.data.input)
+    return take_over(data, answers, confidence=numbers, client=client, name=config.name, store=config.store)
+
+
+def decide(what: str, given: str | None, guessed: str | None, known: list[str], *, asking: bool) -> str | None:
+    """Take what was given, or what the user says, or else the guess."""
+    if given is None and asking:
+        given = typer.prompt(what, default=guessed or "", err=True)
+    chosen = guessed if given is None else given
+    for name in names([chosen or ""]):
+        if name not in known:
+            raise UsageError(f"there is no column {name!r}", hint=f"there are {', '.join(known[:20])}")
+    return chosen or None
+
+
+def spending(task: "Task", *, yes: bool, repeat: int = 0) -> dict[str, Any]:
     """Give the budget; without one, show what asking everything would cost and ask, or refuse where nobody can be asked."""
     from masa.assess import free
     from masa.live import money_text
@@ -277,13 +496,13 @@ def spending(task: "Task", *, yes: bool) -> dict[str, Any]:
     budget = task.config.budget
     if budget.queries is not None or budget.money is not None or free(task.client):
         return {"budget": budget.queries, "money": budget.money}
-    worst = task.worst
-    words = f"up to {len(task.data):,} queries" + ("" if worst is None else f", at the most {money_text(worst)}")
+    worst, most = task.worst, len(task.data) + repeat
+    words = f"up to {most:,} queries" + ("" if worst is None else f", at the most {money_text(worst)}")
     if not yes:
         if not sys.stdin.isatty() or not sys.stderr.isatty():
             raise UsageError(f"no budget was given: this may take {words}", hint="give --budget N or --money M, or --yes for all")
         typer.confirm(f"This may take {words}. Go on?", abort=True, err=True)
-    return {"budget": len(task.data)}
+    return {"budget": most}
 
 
 def engagement(task: "Task", *, resume: int | None, fresh: bool, progress: "Progress | None") -> dict[str, Any]:

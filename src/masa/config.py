@@ -3,23 +3,25 @@
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from masa import clients, difficulty
+from masa import clients, difficulty, history
 from masa.assess import Settings as AssessSettings
-from masa.assess import assess
+from masa.assess import assess, compared, stratified
+from masa.budget import amount
 from masa.clients import Client, Context
+from masa.clients.replay import Options as ReplayOptions
 from masa.clients.replay import ReplayClient
-from masa.clients.settings import Settings, explained
+from masa.clients.settings import Settings, checked, explained, first
 from masa.dataset import Dataset, read
 from masa.engine import Limits
 from masa.errors import ConfigError
 from masa.records import Assessment, Column
-from masa.store import DEFAULT
+from masa.store import DEFAULT, opened
 from masa.table import Table
 
 FILE = Path("masa.toml")
@@ -109,7 +111,7 @@ class Config(Settings):
     name: str = "default"
     store: Path = DEFAULT
     data: Data
-    api: Api
+    api: Api | None = None
     budget: BudgetKeys = BudgetKeys()
     assess: AssessKeys = AssessKeys()
     limits: LimitKeys = LimitKeys()
@@ -154,43 +156,138 @@ class Task:
         return sum(most)
 
 
-def task(config: Config, environment: Mapping[str, str] | None = None) -> Task:
+def task(config: Config) -> Task:
     """Read the data and make the client; nothing is asked."""
-    table = Table.open(config.data.path)
+    if config.api is None:
+        hint = "name a client with --api replay:COL or python:module:function, or describe one in [api] of masa.toml"
+        raise ConfigError("no API was given", hint=hint)
     columns = config.data
+    table = Table.open(columns.path)
     kind, _, argument = config.api.client.partition(":")
-    recorded = [argument] if kind == "replay" else []
-    if recorded and config.api.options:
-        unknown = ", ".join(config.api.options)
-        raise ConfigError(f"[api] has keys that replay: does not know: {unknown}", hint="remove them")
+    answers = ([argument] if kind == "replay" else []) + ([columns.old] if columns.old else [])
     hard = difficulty.choose(table.columns, difficulty=columns.difficulty, old=columns.old, old_confidence=columns.old_confidence)
-    answers = [*recorded, *([columns.old] if columns.old else [])]
     data = read(table, label=columns.label, id=columns.id, predictions=answers, difficulty=hard.column, inputs=columns.input)
-    if recorded:
-        client: Client = ReplayClient(data.predictions[argument])
-    else:
-        context = Context(data.label.values, columns.input, os.environ if environment is None else environment)
-        client = clients.make(config.api.client, config.api.options, context)
-    missing = [name for name in client.columns if name not in columns.input]
-    if missing:
-        raise ConfigError(f"the client needs the column {missing[0]!r}", hint="name it in [data] input, or with --input")
+    client = made(config.api, data, columns.input)
     keys = config.assess
     settings = AssessSettings(keys.method, keys.levels, keys.seed, keys.mix, keys.tolerance, keys.confidence, hard.words)
     return Task(config, data, client, data.predictions[columns.old] if columns.old else None, settings)
 
 
+def made(api: Api, data: Dataset, inputs: tuple[str, ...]) -> Client:
+    """Make the client, with secrets from the environment."""
+    kind, _, argument = api.client.partition(":")
+    if kind == "replay":
+        return ReplayClient(data.predictions[argument], checked(ReplayOptions, api.options, where="[api]"))
+    client = clients.make(api.client, api.options, Context(data.label.values, inputs, os.environ))
+    for name in client.columns:
+        if name not in inputs:
+            raise ConfigError(f"the client needs the column {name!r}", hint="name it in [data] input, or with --input")
+    return client
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """What was found when nothing was asked."""
+
+    items: int
+    labels: int
+    strata: int
+    client: str
+    worst_cost: float | None
+    queries: int | None
+    money: float | None
+    baseline: str
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `masa validate --json` prints."""
+        return {"valid": True, **asdict(self), "notes": list(self.notes)}
+
+    @property
+    def text(self) -> str:
+        """Tell it in a few lines."""
+        every = (
+            "only queries are counted" if self.worst_cost is None else f"asking every item costs at the most {self.worst_cost:g}"
+        )
+        limits = [f"{self.queries:,} queries"] if self.queries else []
+        limits += [f"{self.money:g} in money"] if self.money else []
+        return "\n".join(
+            [
+                f"data      {self.items:,} items, {self.labels:,} labels, {self.strata:,} strata",
+                f"api       {self.client}; {every}",
+                f"budget    {' and '.join(limits) or 'none: masa will ask before it spends'}",
+                f"baseline  {self.baseline}",
+                "Nothing was asked, nothing was spent.",
+            ]
+        )
+
+
+def validated(task: Task) -> Validated:
+    """Check what a run would begin with."""
+    config, notes = task.config, list(task.data.notes)
+    old = None
+    found = f"the column {config.data.old!r}" if config.data.old else "none yet: masa baseline makes one"
+    data = task.data
+    if task.old is None and config.store.is_file():
+        with opened(config.store) as kept:
+            run = history.current(kept, config.name)
+            if run is not None:
+                data, old = compared(kept, data, task.client, None, name=config.name)
+                found = f"run {run.id} of {run.created[:10]}, {len(old.places):,} answers"
+                notes += old.notes
+    strata, _ = stratified(data, old, task.settings)
+    budget = config.budget
+    if budget.queries is not None and budget.queries < 2 * len(strata):
+        notes.append(
+            f"the budget of {budget.queries:,} queries cannot ask two items of each of the {len(strata):,} strata; "
+            f"raise it to {2 * len(strata):,} or more, or lower the levels"
+        )
+    worst = task.worst
+    return Validated(
+        items=len(data),
+        labels=len(data.label.values),
+        strata=len(strata),
+        client=str(task.client.describe().get("api", "")),
+        worst_cost=None if worst is None else amount(worst),
+        queries=budget.queries,
+        money=budget.money,
+        baseline=found,
+        notes=tuple(notes),
+    )
+
+
+def recorded(config: Config, predictions: tuple[str, ...], *, difficulty: str | None = None) -> Dataset:
+    """Read the data with columns of recorded answers."""
+    columns = config.data
+    return read(
+        columns.path, label=columns.label, id=columns.id, predictions=predictions, difficulty=difficulty, inputs=columns.input
+    )
+
+
+def where(file: Path | None, store: Path | None) -> Path:
+    """Give the store that a configuration names, without needing all of it."""
+    if store is not None:
+        return store
+    found = file if file is not None else FILE if FILE.is_file() else None
+    if found is None:
+        return DEFAULT
+    content = _toml(found)
+    _anchor(content, found.parent)
+    return Path(content["store"])
+
+
 def assess_config(config: "Config | Path | str", **options: Any) -> Assessment:
     """Assess as a configuration, or its file, says; options such as `progress` or `resume` are those of `assess`."""
     found = config if isinstance(config, Config) else Config.load(Path(config))
-    made = task(found)
+    ready = task(found)
     return assess(
-        made.data,
-        made.client,
+        ready.data,
+        ready.client,
         **{
-            "baseline": made.old,
+            "baseline": ready.old,
             "budget": found.budget.queries,
             "money": found.budget.money,
-            "settings": made.settings,
+            "settings": ready.settings,
             "limits": found.limit(),
             "name": found.name,
             "store": found.store,
@@ -228,19 +325,15 @@ def _set(content: dict[str, Any], path: list[str], value: object) -> None:
 
 
 def _explained(exc: ValidationError, model: type[Config], file: Path | None) -> ConfigError:
-    error = exc.errors(include_url=False, include_input=False)[0]
+    error = first(exc)
     path = tuple(str(part) for part in error["loc"])
     flags = {
         ("data",): ("no data was given", "name a file: masa assess DATA --label COL ..., or write masa.toml with masa init DATA"),
         ("data", "path"): ("no data was given", "name a file: masa assess DATA --label COL ..."),
         ("data", "label"): ("no column of labels was given", "name it with --label COL"),
-        ("api",): (
-            "no API was given",
-            "name a client with --api replay:COL or python:module:function, or describe one in masa.toml",
-        ),
         ("api", "client"): ("no API was given", "name a client with --api, or set client in [api]"),
     }
     if error["type"] == "missing" and path in flags:
         message, hint = flags[path]
         return ConfigError(message if file is None else f"{file}: {message}", hint=hint)
-    return explained(exc, model, where=str(file) if file is not None else "the options")
+    return explained(exc, model, where=str(file) if file is not None else "the command line")

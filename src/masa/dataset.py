@@ -176,6 +176,36 @@ def read(
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """Predictions from a file of their own, by id."""
+
+    ids: npt.NDArray[np.object_]
+    answers: Column
+    confidence: Floats | None
+
+    def over(self, data: Dataset) -> "tuple[Ints, Answers]":
+        """Give the places of the data's items that have an answer, rising, and the answers in that order."""
+        if data.ids is None:
+            raise DataError("answers in a file of their own need ids", hint="name the column of ids with --id COL")
+        row = {name: number for number, name in enumerate(self.ids.tolist())}
+        places = np.array([place for place, name in enumerate(data.ids.tolist()) if name in row], np.int64)
+        rows = np.array([row[data.ids[place]] for place in places.tolist()], np.int64)
+        if not len(rows):
+            raise DataError(f"no id of {data.source} has an answer", hint="are these the ids of the same items?")
+        confidence = None if self.confidence is None else self.confidence[rows]
+        return places, Answers(self.ids[rows], _taken(self.answers, rows), confidence)
+
+
+def read_answers(source: str | Path, *, id: str, prediction: str, confidence: str | None = None) -> Answers:
+    """Read predictions by id from a file."""
+    numbers = () if confidence is None else (confidence,)
+    with Table.open(source).load(texts=tuple(dict.fromkeys((id, prediction))), numbers=numbers, id=id) as rows:
+        rows.refuse_missing(id)
+        answers = rows.labels(prediction, most=MAX_PREDICTIONS)
+        return Answers(rows.ids(id), answers, None if confidence is None else rows.number(confidence))
+
+
 def as_text(value: object) -> str | None:
     """Give the text by which a label or prediction in memory is compared, as it would be read from a file; None for none.
 

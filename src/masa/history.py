@@ -163,7 +163,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         "input": "the input columns",
     }
     found = []
-    for part in sorted({*old, *new}):
+    for part in sorted({*old} & {*new}):
         if old.get(part) != new.get(part):
             before, after = (_short(side.get(part)) for side in (old, new))
             found.append(f"{named.get(part, part)}: {before} then, {after} now")

@@ -520,3 +520,59 @@ class Versions:
 
     old: str | None
     new: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Baseline:
+    """What an API answers on some data, and what that cost."""
+
+    run: int
+    stopped: str
+    items: int
+    answers: int
+    errors: int
+    queries: int
+    cost: float | None
+    matrix: Matrix | None
+    repeated: int
+    contradicted: int
+    contradiction: Interval | None
+    """the share of items that are answered differently when asked again"""
+    api_version: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item has an answer, or failed for good."""
+        return self.answers + self.errors == self.items
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with."""
+        return {"interrupted": 130, "failures": 3}.get(self.stopped, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `masa baseline --json` prints."""
+        noise = self.contradiction
+        return {
+            "run": self.run,
+            "stopped": self.stopped,
+            "complete": self.complete,
+            "items": self.items,
+            "answers": self.answers,
+            "errors": self.errors,
+            "queries": self.queries,
+            "cost": self.cost,
+            "accuracy": None if self.matrix is None else self.matrix.accuracy,
+            "labels": [] if self.matrix is None else list(self.matrix.labels),
+            "predictions": [] if self.matrix is None else list(self.matrix.predictions),
+            "matrix": [] if self.matrix is None else self.matrix.values.tolist(),
+            "repeats": {
+                "asked": self.repeated,
+                "contradicted": self.contradicted,
+                "low": None if noise is None else noise.low,
+                "high": None if noise is None else noise.high,
+            },
+            "api_version": self.api_version,
+            "notes": list(self.notes),
+        }

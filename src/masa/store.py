@@ -122,8 +122,10 @@ class Store:
 
 
 @contextmanager
-def opened(path: Path | str | None = DEFAULT) -> Iterator[Store]:
+def opened(path: Path | str | None = DEFAULT, *, make: bool = True) -> Iterator[Store]:
     """Open a store, made or brought up to date where needed; None keeps one only as long as it is open."""
+    if path is not None and not make and not Path(path).is_file():
+        raise StoreError(f"there is no store {path}", hint="are you in the right folder? --store names another place")
     with tempfile.TemporaryDirectory(prefix="masa-") as folder:
         file = Path(folder) / "masa.db" if path is None else Path(path)
         with translated(file):

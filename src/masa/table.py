@@ -136,16 +136,27 @@ class Table:
                 if field.problem or not name:
                     continue
                 looked = f"SELECT {field.label} AS value FROM {scan.over(scan.files)} LIMIT {most}"
+                frequent = (
+                    "SELECT value, count(*) AS times FROM looked WHERE value NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 8"
+                )
                 asked = (
                     "SELECT count(*), count(value), count(DISTINCT value), avg(length(value)), max(length(value)), "
-                    "count(try_cast(value AS DOUBLE)), any_value(value), "
-                    "(SELECT list(v ORDER BY n DESC, v) FROM (SELECT value AS v, count(*) AS n FROM looked WHERE value IS NOT NULL "
-                    f"GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 12)) FROM looked"
+                    f"count(try_cast(value AS DOUBLE)), "
+                    f"(SELECT list(value ORDER BY times DESC, value) FROM ({frequent})) FROM looked"
                 )
                 row = connection.execute(f"WITH looked AS MATERIALIZED ({looked}) {asked}").fetchall()[0]
-                rows, filled, distinct, mean, longest, numbers, _, frequent = row
+                rows, filled, distinct, mean, longest, numbers, most_frequent = row
                 profiles.append(
-                    Profile(name, rows, filled, distinct, float(mean or 0.0), int(longest or 0), numbers == filled > 0, tuple(frequent or ()))
+                    Profile(
+                        name,
+                        rows,
+                        filled,
+                        distinct,
+                        float(mean or 0.0),
+                        int(longest or 0),
+                        numbers == filled > 0,
+                        tuple(most_frequent or ()),
+                    )
                 )
         return profiles
 

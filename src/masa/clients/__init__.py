@@ -110,4 +110,4 @@ class Function:
         return await self._call(item)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""

@@ -3,22 +3,31 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from masa.clients.settings import Price, Settings
 from masa.records import INVALID, Column, Item, Reply
 
 
+class Options(Settings):
+    """The keys of `[api]` for `client = "replay:COLUMN"`."""
+
+    price: Price = 0
+    """what a call would cost, to see what a run would"""
+
+
 class ReplayClient:
-    """Answer from a column of the data, at no cost."""
+    """Answer from a column of the data; nothing is paid, whatever price is counted."""
 
     columns: Sequence[str] = ()
-    priced = True
 
-    def __init__(self, column: Column) -> None:
+    def __init__(self, column: Column, options: Options = Options()) -> None:  # noqa: B008 - it is frozen
+        self.priced = isinstance(options.price, int)
+        self._price = options.price if isinstance(options.price, int) else 0
         self._column = column
         self._known = tuple(None if value == INVALID else value for value in column.values)
 
     def price(self, _: Item) -> int:
-        """Nothing is paid."""
-        return 0
+        """Give the price that is played with."""
+        return self._price
 
     def describe(self) -> Mapping[str, Any]:
         """Name the column."""
@@ -29,4 +38,4 @@ class ReplayClient:
         return Reply(self._known[self._column.codes[item.place]])
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""

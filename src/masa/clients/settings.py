@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from masa.budget import billionths
 from masa.errors import ConfigError
@@ -44,7 +45,7 @@ def checked(model: type[M], options: Mapping[str, Any], *, where: str) -> M:
 
 def explained(exc: ValidationError, model: type[BaseModel], *, where: str) -> ConfigError:
     """Put the first thing that is wrong into words."""
-    error = exc.errors(include_url=False, include_input=False)[0]
+    error = first(exc)
     path = [str(part) for part in error["loc"] if not str(part).startswith(("function-", "literal["))]
     key = ".".join(path)
     if error["type"] == "extra_forbidden":
@@ -55,6 +56,12 @@ def explained(exc: ValidationError, model: type[BaseModel], *, where: str) -> Co
     if error["type"] == "missing":
         return ConfigError(f"{where} needs {key!r}", hint="see docs/config.md for what it means")
     return ConfigError(f"{where}, {key!r}: {error['msg']}", hint="see docs/config.md for what may stand there")
+
+
+def first(exc: ValidationError) -> ErrorDetails:
+    """Give the error to tell first: a key that is misspelt explains another that is missing."""
+    errors = exc.errors(include_url=False, include_input=False)
+    return next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
 
 
 def _inner(model: type[BaseModel], path: list[str]) -> type[BaseModel]:

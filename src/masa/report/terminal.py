@@ -6,7 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from masa.records import ERROR, INVALID, Assessment, Matrix, Replay, Shift
+from masa.records import ERROR, INVALID, Assessment, Baseline, Matrix, Replay, Shift
 from masa.report import percent, points
 
 BUDGETS_ACROSS = 3
@@ -159,6 +159,25 @@ def _moved(found: Assessment) -> str:
         if found.api_version.new and found.api_version.old and found.api_version.new != found.api_version.old
         else ""
     )
+
+
+def baseline(found: Baseline) -> RenderableType:
+    """Lay out a baseline: what was recorded, how right it is, how often the API contradicts itself."""
+    lines = [f"Baseline, run {found.run}: {found.answers:,} answers about {found.items:,} items"]
+    lines[0] += "" if found.complete else " (a part of them; the old matrix will be an estimate)"
+    if found.matrix is not None:
+        lines.append(f"Right answers: {percent(found.matrix.accuracy)}")
+    noise = found.contradiction
+    if noise is not None:
+        share = f"{found.contradicted:,} of {found.repeated:,} items asked twice were answered differently"
+        lines.append(f"{share} ({percent(noise.low)} to {percent(noise.high)} with 95% confidence)")
+    if found.api_version:
+        lines.append(f"The provider calls its model {found.api_version}")
+    if found.errors:
+        lines.append(f"{found.errors:,} items failed for good ({ERROR})")
+    money = "" if found.cost is None else f" for {found.cost:.6g}"
+    lines.append(f"{found.queries:,} queries{money}; it ended because {STOPPED[found.stopped]}.")
+    return Text("\n".join(lines))
 
 
 def heat_map(shift: Shift) -> RenderableType:

@@ -1,0 +1,301 @@
+"""masa init, validate, baseline, assess and accept as users meet them, against a real server."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from server import KEY, VERSION, Server, strange
+
+MASA = [sys.executable, "-m", "masa"]
+
+
+def run(*words: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*MASA, *map(str, words)], capture_output=True, text=True, timeout=timeout, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+def configure(folder: Path, server: Server, *, more: str = "", budget: str = "queries = 300") -> None:
+    (folder / "masa.toml").write_text(
+        f"""
+[data]
+path = "reviews.csv"
+label = "label"
+id = "id"
+input = "text"
+
+[api]
+client = "http"
+url = "{server.url}/classify"
+headers = {{ Authorization = "Bearer ${{SENTIMENT_KEY}}" }}
+body = {{ text = "{{text}}" }}
+label = "result.label"
+confidence = "result.score"
+version = "header:X-Model-Version"
+price = 0.001
+timeout = 2
+{more}
+[budget]
+{budget}
+
+[limits]
+concurrency = 4
+"""
+    )
+
+
+def test_the_whole_way_from_init_to_a_verdict(server: Server, project: Path) -> None:
+    made = run("init", "reviews.csv")
+    assert made.returncode == 0
+    assert "label: texts of about 3 characters, 3 different" in made.stderr
+    written = tomllib.loads(Path("masa.toml").read_text())
+    assert written["data"] == {"path": "reviews.csv", "label": "label", "id": "id", "input": "text"}
+    assert run("init", "reviews.csv").returncode == 2
+    configure(project, server)
+    checked = run("validate", "--json")
+    assert checked.returncode == 0
+    assert json.loads(checked.stdout)["worst_cost"] == pytest.approx(0.3)
+    assert server.requests == []
+    recorded = run("baseline", "--json", "--budget", "310", "--repeat", "10")
+    assert recorded.returncode == 0
+    found = json.loads(recorded.stdout)
+    assert (found["answers"], found["repeats"]["asked"], found["api_version"]) == (300, 10, VERSION)
+    assert run("assess").returncode == 0
+    server.change = strange
+    assessed = run("assess", "--json")
+    assert assessed.returncode == 1
+    found = json.loads(assessed.stdout)
+    assert set(found) >= {
+        "run", "verdict", "moved", "stopped", "queries", "cost", "accuracy", "frobenius", "labels", "predictions", "old", "new",
+        "delta", "strata", "surprises", "api_version",
+    }  # fmt: skip
+    assert (found["verdict"], found["moved"], found["stopped"], found["queries"]) == ("changed", "yes", "exhausted", 300)
+    assert set(found["accuracy"]) == {"old", "new", "change", "low", "high"}
+    assert set(found["frobenius"]) == {"change", "error_bound"}
+    assert len(found["delta"]) == len(found["labels"]) == 3
+    assert run("accept", found["run"]).returncode == 0
+    assert run("assess").returncode == 0
+    for file in project.rglob("*"):
+        if file.is_file():
+            assert KEY.encode() not in file.read_bytes(), file
+            assert file.name == "reviews.csv" or b"The food" not in file.read_bytes(), "texts are not stored"
+
+
+def test_the_summary_says_what_changed(server: Server, project: Path) -> None:
+    configure(project, server)
+    run("baseline")
+    server.change = lambda text, label: "neg" if label == "pos" and "lecture" in text else label
+    shown = run("assess", "--budget", "250")
+    assert shown.returncode == 1
+    for words in (
+        "CHANGED",
+        "right answers",
+        "It moved",
+        "Change of the confusion matrix",
+        "'pos' is now taken for 'neg'",
+        "-> 'neg'",
+        "250 queries for 0.25",
+    ):
+        assert words in shown.stdout
+    assert "does not allow for the sampling being adaptive" in shown.stderr
+
+
+@pytest.mark.usefixtures("project")
+def test_without_a_configuration() -> None:
+    rows = [f"{i},{'ab'[i % 2]},{'ab'[i % 2]},{'ab'[i % 2] if i % 7 else 'b'}" for i in range(400)]
+    Path("d.csv").write_text("id,label,old,new\n" + "\n".join(rows) + "\n")
+    words = "assess", "d.csv", "--label", "label", "--old", "old", "--api", "replay:new", "--budget", 200, "--seed", 1, "--json"
+    first, second = run(*words), run(*words)
+    assert first.returncode in (1, 3)
+    a, b = json.loads(first.stdout), json.loads(second.stdout)
+    assert (a["run"], b["run"]) == (1, 2)
+    assert a | {"run": 0} == b | {"run": 0}
+    assert Path(".masa/.gitignore").read_text() == "*\n"
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([*MASA, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+
+
+def wait_for(server: Server, count: int) -> None:
+    deadline = time.monotonic() + 30
+    while len(server.requests) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_ctrl_c_stops_cleanly_and_prints_the_command_that_goes_on(server: Server, project: Path) -> None:
+    configure(project, server)
+    server.delay = 0.05
+    words = "assess", "--old", "label", "--json", "--budget", "120"
+    running = start(*words)
+    wait_for(server, 30)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    found = json.loads(out)
+    assert (found["stopped"], found["verdict"]) == ("interrupted", "undecided")
+    assert found["answers"] == len(server.requests), "calls under way are waited for"
+    command = re.search(r"to go on: masa (.*)", err)
+    assert command is not None
+    again = run(*command[1].split())
+    assert json.loads(again.stdout)["run"] == found["run"]
+    assert len(server.requests) == len(set(server.answered)) == 120
+
+
+def test_ctrl_c_twice_does_not_wait(server: Server, project: Path) -> None:
+    configure(project, server)
+    server.delay = 1.5
+    running = start("assess", "--old", "label", "--json")
+    wait_for(server, 4)
+    began = time.monotonic()
+    running.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert time.monotonic() - began < 1.2
+    server.delay = 0.0
+    found = json.loads(run("assess", "--old", "label", "--json", "--budget", "50").stdout)
+    assert (found["queries"], found["answers"]) == (50, 46), "calls that were not waited for count as spent"
+
+
+def test_two_processes_cannot_work_on_one_run(server: Server, project: Path) -> None:
+    configure(project, server)
+    server.delay = 0.05
+    running = start("assess", "--old", "label")
+    wait_for(server, 10)
+    second = run("assess", "--old", "label", "--json")
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=30)
+    assert second.returncode == 2
+    assert json.loads(second.stdout)["error"]["kind"] == "busy"
+
+
+def test_an_api_that_is_down_is_not_a_verdict(server: Server, project: Path) -> None:
+    configure(project, server)
+    with open("masa.toml", "a") as file:
+        file.write("tries = 1\n")
+    server.faults, server.kinds = 1.0, ("500",)
+    down = run("assess", "--old", "label", "--json")
+    assert down.returncode == 3
+    found = json.loads(down.stdout)
+    assert (found["stopped"], found["verdict"], found["accuracy"]) == ("failures", "undecided", None)
+    assert "HTTP 500" in down.stderr
+    server.faults = 0.0
+    assert json.loads(run("assess", "--old", "label", "--json", "--quiet").stdout)["run"] == found["run"]
+
+
+def test_money_is_not_spent_without_a_budget_or_a_yes(server: Server, project: Path) -> None:
+    configure(project, server, budget="")
+    refused = run("assess", "--old", "label")
+    assert refused.returncode == 2
+    assert "up to 300 queries, at the most 0.3" in refused.stderr
+    assert server.requests == []
+    assert run("assess", "--old", "label", "--yes", "--quiet").returncode in (0, 1, 3)
+    assert len(server.requests) == 300
+
+
+def test_a_person_is_asked_before_paid_calls(server: Server, project: Path) -> None:
+    configure(project, server, budget="")
+    for answer, code, asked in (("n\n", 130, 0), ("y\n", None, 300)):
+        leader, follower = pty.openpty()
+        running = subprocess.Popen([*MASA, "assess", "--old", "label"], stdin=follower, stderr=follower, stdout=subprocess.PIPE)
+        os.close(follower)
+        shown = b""
+        while b"Go on?" not in shown:
+            shown += os.read(leader, 1000)
+        os.write(leader, answer.encode())
+        while running.poll() is None:
+            try:
+                os.read(leader, 10_000)
+            except OSError:
+                break
+        running.communicate(timeout=30)
+        os.close(leader)
+        assert len(server.requests) == asked
+        assert running.returncode == code or code is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[data]\npath = "reviews.csv"\nlable = "label"\n', ("unknown key 'data.lable'", "did you mean 'label'?")),
+        ("[dta]\n", ("unknown key 'dta'", "did you mean 'data'?")),
+        ('[data]\npath = "reviews.csv"\n', ("no column of labels",)),
+        ('[data]\npath = "reviews.csv"\nlabel = "label"\n', ("no API was given",)),
+        ('[data]\npath = "nowhere.csv"\nlabel = "label"\n[api]\nclient = "http"\n', ("nowhere.csv does not exist",)),
+        ('[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "htp"\n', ("no client 'htp'", "did you mean 'http'?")),
+        (
+            '[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "http"\nurl = "http://x/{text}"\nlabel = "a"\nprice = 1\n',
+            ("{text}",),
+        ),
+        ("[data\n", ("is not TOML",)),
+        ('[budget]\nqueries = 0\n[data]\npath = "reviews.csv"\nlabel = "label"\n', ("budget.queries", "greater than 0")),
+        ('[limits]\nrate = "fast"\n[data]\npath = "reviews.csv"\nlabel = "label"\n', ("limits.rate", "600/min")),
+    ],
+)
+def test_bad_configurations_are_explained(project: Path, text: str, words: tuple[str, ...]) -> None:
+    (project / "masa.toml").write_text(text)
+    done = run("validate", "--json")
+    assert done.returncode == 2
+    error = json.loads(done.stdout)["error"]
+    for word in words:
+        assert word in error["message"] + error["hint"]
+    assert error["hint"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--budget", "0"),
+        ("--budget", "-5"),
+        ("--money", "0"),
+        ("--money", "much"),
+        ("--price", "free"),
+        ("--rate", "0"),
+        ("--concurrency", "0"),
+        ("--levels", "0"),
+        ("--method", "magic"),
+        ("--tolerance", "2"),
+        ("--seed", "x"),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_bad_options_are_explained(words: tuple[str, str]) -> None:
+    done = run("assess", "reviews.csv", "--label", "label", "--old", "label", "--api", "replay:label", *words)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) <= 3
+    assert "Traceback" not in done.stderr
+
+
+def test_answers_are_imported_from_a_column_or_another_file(server: Server, project: Path) -> None:
+    configure(project, server)
+    taken = run("baseline", "--import", "label", "--json")
+    assert (taken.returncode, json.loads(taken.stdout)["answers"], server.requests) == (0, 300, [])
+    Path("old.csv").write_text("id,said\n" + "".join(f"r{number:04},pos\n" for number in range(100, 400)))
+    other = run("baseline", "--import", "said", "--from", "old.csv", "--json")
+    assert json.loads(other.stdout)["answers"] == 200
+    assessed = run("assess", "--json", "--budget", "100")
+    assert "200 items that both have (100 are new, 0 are gone)" in assessed.stderr
+    assert run("baseline", "--import", "nothing").returncode == 2
+
+
+def test_the_clients_are_listed() -> None:
+    assert set(json.loads(run("clients", "--json").stdout)["clients"]) >= {"replay", "http", "openai", "python"}
+
+
+@pytest.mark.usefixtures("project")
+def test_accepting_what_is_not_there_is_explained() -> None:
+    done = run("accept", "7")
+    assert done.returncode == 2
+    assert "no store" in done.stderr
