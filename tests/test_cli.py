@@ -262,21 +262,26 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip().endswith("[]")
 
 
-def test_the_demo_shows_the_shift_and_the_costs() -> None:
-    done = run("demo", "--runs", "50")
-    assert done.returncode == 0
-    assert "'8' taken for '1'" in done.stdout
-    assert "saved against" in done.stdout
-
-
-def test_the_demos_predictions_can_be_saved_and_replayed(tmp_path: Path) -> None:
+def test_the_demo_finds_the_change_and_its_answers_can_be_replayed(tmp_path: Path) -> None:
     file = tmp_path / "digits.csv"
-    saved = json.loads(run("demo", "--runs", "30", "--save", file, "--json").stdout)
-    columns = ["--label", "label", "--old", "8x8.prediction", "--new", "4x4.prediction", "--difficulty", "cheap.confidence"]
-    again = json.loads(run("replay", file, *columns, "--runs", "30", "--budgets", "200,400,800", "--json").stdout)
-    for result in (saved, again):
-        assert result["data"]["items"] == 1797
-        for method in result["methods"].values():
-            del method["draws_per_second"]
-    assert again == saved
-    assert run("demo", "--runs", "3", "--save", tmp_path / "nowhere" / "x.csv").returncode == 2
+    done = run("demo", "--save", file, "--json")
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    found = json.loads(done.stdout)
+    assert (found["verdict"], found["moved"], found["queries"]) == ("changed", "yes", 300)
+    assert found["truth"]["error"] < found["frobenius"]["error_bound"]
+    again = json.loads(replay_demo(file).stdout)
+    assert again["data"]["items"] == found["items"] == 1079
+    assert again["accuracy"]["change"] == pytest.approx(found["truth"]["accuracy"]["change"])
+    assert run("demo", "--save", tmp_path / "nowhere" / "x.csv").returncode == 2
+
+
+def replay_demo(file: Path) -> subprocess.CompletedProcess[str]:
+    return run("replay", file, "--label", "label", "--old", "old.prediction", "--new", "new.prediction", *SMALL, "--json")
+
+
+def test_the_demo_tells_a_story() -> None:
+    done = run("demo")
+    assert done.returncode == 0
+    for words in ("$ masa baseline", "$ masa assess", "CHANGED", "'8' is now", "The truth, which masa did not see"):
+        assert words in done.stdout

@@ -236,7 +236,8 @@ def test_a_person_is_asked_before_paid_calls(server: Server, project: Path) -> N
         ('[data]\npath = "nowhere.csv"\nlabel = "label"\n[api]\nclient = "http"\n', ("nowhere.csv does not exist",)),
         ('[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "htp"\n', ("no client 'htp'", "did you mean 'http'?")),
         (
-            '[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "http"\nurl = "http://x/{text}"\nlabel = "a"\nprice = 1\n',
+            '[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "http"\n'
+            'url = "http://x/{text}"\nlabel = "a"\nprice = 1\n',
             ("{text}",),
         ),
         ("[data\n", ("is not TOML",)),

@@ -400,27 +400,45 @@ def clients(as_json: Json = False) -> None:
 
 
 @app.command()
-def demo(
-    runs: Runs = 1000, seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = 0
-) -> None:
-    """See it work on two real models of handwritten digits: no key, no server, no file."""
-    from masa import demo as case
+def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False) -> None:
+    """Show a finished assessment again; asks nothing."""
+    from masa import history
+    from masa.config import where
+    from masa.records import Assessment
     from masa.report import terminal
+    from masa.store import opened
+
+    with opened(where(config, store), make=False) as kept:
+        found = history.find(kept, run)
+    if found.kind != "assess" or found.result is None:
+        what = f"run {run} is a {found.kind}" if found.kind != "assess" else f"run {run} is not finished"
+        raise UsageError(what, hint="masa report shows finished assessments")
+    print_json(found.result) if as_json else terminal.show(terminal.assessment(Assessment.from_dict(found.result)))
+
+
+@app.command()
+def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """See it work: an API on this machine is changed silently, and masa finds out. No key, no file."""
+    from masa import demo as case
+    from masa.report import percent, terminal
 
     if save is not None and not save.parent.is_dir():
         raise UsageError(f"there is no folder {save.parent} to write {save.name} into", hint="make it first")
-    with running(quiet=quiet, verbose=verbose) as progress:
-        result = case.run(runs=runs, seed=seed, progress=progress)
+    told = terminal.show if not as_json else lambda _: None
+    told(case.STORY + "\n")
+    result = case.run(seed=seed, say=told, quiet=quiet or as_json)
     if save is not None:
         case.save(result.data, save)
         say(() if quiet else [f"wrote {save}"])
-    say(() if quiet else result.replay.notes)
     if as_json:
-        print_json(result.replay.to_dict())
+        print_json(result.to_dict())
         return
-    terminal.show(case.STORY + "\n")
-    terminal.show(terminal.estimate(result.estimated, result.true, queries=result.budget, items=result.replay.items))
-    terminal.show(terminal.replay(result.replay, source=f"\nThe same {runs:,} times over. Handwritten digits"))
+    told(terminal.assessment(result.found))
+    accuracy = f"{percent(result.true.accuracy.old)} -> {percent(result.true.accuracy.new)}"
+    told(
+        f"\nThe truth, which masa did not see: right answers {accuracy}. The estimated shift is off by {percent(result.error)} "
+        f"(Frobenius norm); saying that nothing changed would be off by {percent(result.true.norm)}."
+    )
 
 
 def prepared(given: dict[str, Any]) -> "Task":

@@ -397,6 +397,14 @@ class Surprise:
 
 
 @dataclass(frozen=True, slots=True)
+class Versions:
+    """What the provider calls its model, before and now; None where it does not say."""
+
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedItem:
     """An item that was answered otherwise before."""
 
@@ -438,7 +446,7 @@ class Assessment:
     differing: int
     """those of them that differ from it"""
     changed_items: tuple[ChangedItem, ...]
-    api_version: "Versions"
+    api_version: Versions
     uniform_queries: int | None
     """what post-stratified uniform sampling would have needed for the same error"""
     method: str
@@ -471,6 +479,29 @@ class Assessment:
             f"(change {change.low:+.1%} to {change.high:+.1%}), {self.queries:,} queries"
         )
         return "\n".join([head, *(surprise.words for surprise in self.surprises(3))])
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Assessment":
+        """Read what `to_dict` gives."""
+        same = ("run", "verdict", "moved", "stopped", "items", "queries", "answers", "errors", "cost", "confidence", "tolerance")
+        accuracy, frobenius = content["accuracy"], content["frobenius"]
+        labels, predictions = tuple(content["labels"]), tuple(content["predictions"])
+        strata = tuple(StratumReport(**stratum) for stratum in content["strata"])
+        old, new = (Matrix(labels, predictions, np.array(content[key], np.float64)) for key in ("old", "new"))
+        return cls(
+            **{key: content[key] for key in (*same, "uniform_queries", "method", "seed")},
+            shift=Shift(old, new, strata) if accuracy else None,
+            accuracy_change=Interval(accuracy["change"], accuracy["low"], accuracy["high"]) if accuracy else None,
+            error_bound=frobenius["error_bound"] if frobenius else None,
+            surprising=tuple(
+                Surprise(**{key: value for key, value in entry.items() if key != "words"}) for entry in content["surprises"]
+            ),
+            compared=content["changed"]["compared"],
+            differing=content["changed"]["differing"],
+            changed_items=tuple(ChangedItem(**item) for item in content["changed_items"]),
+            api_version=Versions(**content["api_version"]),
+            notes=tuple(content["notes"]),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Give what `masa assess --json` prints."""
@@ -512,14 +543,6 @@ class Assessment:
             "uniform_queries": self.uniform_queries,
             "notes": list(self.notes),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """What the provider calls its model, before and now; None where it does not say."""
-
-    old: str | None
-    new: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

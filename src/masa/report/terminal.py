@@ -193,7 +193,7 @@ def heat_map(shift: Shift) -> RenderableType:
         for j in columns:
             value = float(shift.values[i, j])
             right = shift.new.labels[i] == shift.new.predictions[j]
-            strength = abs(value) / most
+            strength = abs(value) / most if abs(value) >= 0.0005 else 0.0
             colour = "green" if (value > 0) == right else "red"
             style = "dim" if strength < 0.02 else f"bold white on {colour}" if strength > 0.5 else colour
             cells.append(Text("." if strength < 0.02 else f"{100 * value:+.1f}", style=style))
