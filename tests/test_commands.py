@@ -300,3 +300,42 @@ def test_accepting_what_is_not_there_is_explained() -> None:
     done = run("accept", "7")
     assert done.returncode == 2
     assert "no store" in done.stderr
+
+
+def test_two_apis_side_by_side(server: Server, project: Path) -> None:
+    with Server() as other:
+        other.change = strange
+        configure(project, server)
+        with open("masa.toml", "a") as file:
+            file.write(
+                f"""
+[apis.new]
+client = "http"
+url = "{other.url}/classify"
+headers = {{ Authorization = "Bearer ${{SENTIMENT_KEY}}" }}
+body = {{ text = "{{text}}" }}
+label = "result.label"
+price = 0.002
+"""
+            )
+        shown = run("compare", "api", "new", "--budget", "400")
+        assert shown.returncode == 1
+        assert "api -> new: " in shown.stdout
+        assert "DIFFERENT" in shown.stdout
+        assert "is, by new," in shown.stdout
+        assert len(server.requests) == len(other.requests) == 200
+        recorded = json.loads(run("compare", "replay:label", "new", "--budget", "100", "--json").stdout)
+        assert recorded["sides"] == ["replay:label", "new"]
+        assert run("compare", "api", "nwe").returncode == 2
+
+
+def test_a_finished_run_is_shown_again(server: Server, project: Path) -> None:
+    configure(project, server)
+    first = run("assess", "--old", "label", "--budget", "50")
+    asked = len(server.requests)
+    again = run("report", 1)
+    assert again.returncode == 0
+    assert again.stdout.splitlines()[0] == first.stdout.splitlines()[0]
+    assert json.loads(run("report", 1, "--json").stdout)["run"] == 1
+    assert len(server.requests) == asked
+    assert run("report", 9).returncode == 2

@@ -123,6 +123,7 @@ async def assess_async(
     fresh: bool = False,
     force: bool = False,
     progress: Progress | None = None,
+    sides: tuple[str, str] = ("before", "now"),
     interruptible: bool = False,
 ) -> Assessment:
     """Ask the API about items of the data, within a budget in queries, money or both, and compare with its old answers.
@@ -133,11 +134,7 @@ async def assess_async(
     """
     asked = as_client(client, data)
     chosen = settings or Settings(method, levels, seed, mix, tolerance, confidence)
-    spending = Spending(budget, None if money is None else billionths(money))
-    if budget is None and money is None and not free(asked):
-        raise UsageError("no budget was given", hint="give budget= in queries, or money=; len(data) asks every item")
-    if money is not None and not asked.priced:
-        raise UsageError("a budget in money needs a price", hint="tell what a call costs, or give a budget in queries")
+    spending = budgeted(asked, budget, money)
     with opened(store) as kept:
         data, old = compared(kept, data, asked, baseline, name=name, force=force)
         strata, difficulty = stratified(data, old, chosen)
@@ -169,12 +166,14 @@ async def assess_async(
                 stopped = await live.ask(kept, session, sampler)
             finally:
                 await asked.close()
-            result = conclude(session, strata, old, chosen, stopped)
+            result = conclude(session, strata, old, chosen, stopped, sides)
             _close(kept, run, result)
     return result
 
 
-def conclude(session: Session, strata: Strata, old: Old, settings: Settings, stopped: str) -> Assessment:
+def conclude(
+    session: Session, strata: Strata, old: Old, settings: Settings, stopped: str, sides: tuple[str, str] = ("before", "now")
+) -> Assessment:
     """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
     data, past = session.data, session.past
     sampler = Sampler(strata, method=settings.method, seed=settings.seed)
@@ -194,7 +193,7 @@ def conclude(session: Session, strata: Strata, old: Old, settings: Settings, sto
         before = intervals.EXACT if old_tally is None else intervals.matrix_spread(old_tally, sampler.strata.size, finite=finite)
         bound = (new + before).bound(settings.confidence)
         change = _accuracy_change(tally, sampler, old_tally, shift, settings.confidence, finite=finite)
-        surprises = _surprises(shift, tally, sampler, finite=finite)
+        surprises = surprising(shift, tally, sampler.group_items, finite=finite)
         uniform = _uniform_queries(new, len(data), finite=finite)
         notes += _cautions(sampler, tally, old)
     moved = _moved(len(compared_to), len(differing), old)
@@ -202,13 +201,13 @@ def conclude(session: Session, strata: Strata, old: Old, settings: Settings, sto
         notes.append(
             "whether the API contradicts itself was not measured (masa baseline --repeat N does); it is taken to repeat itself"
         )
-    version = _version(past)
-    if version and ", " in version:
-        notes.append(f"the provider named more than one version during this run: {version}")
+    called = version(past)
+    if called and ", " in called:
+        notes.append(f"the provider named more than one version during this run: {called}")
     failed = stopped == "failures"
     return Assessment(
         run=session.run.id,
-        verdict="undecided" if failed or change is None or stopped == "interrupted" else _verdict(change, settings.tolerance),
+        verdict="undecided" if failed or change is None or stopped == "interrupted" else verdict(change, settings.tolerance),
         moved=moved,
         stopped=stopped,
         items=len(data),
@@ -225,10 +224,11 @@ def conclude(session: Session, strata: Strata, old: Old, settings: Settings, sto
         compared=len(compared_to),
         differing=len(differing),
         changed_items=tuple(differing[:MOST_ITEMS]),
-        api_version=Versions(old.version, version),
+        api_version=Versions(old.version, called),
         uniform_queries=uniform,
         method=settings.method,
         seed=settings.seed,
+        sides=sides,
         notes=tuple(notes),
     )
 
@@ -288,7 +288,7 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
         answers,
         complete,
         _confidence(store, data, run),
-        _version(past),
+        version(past),
         run.id,
         repeated=len(pairs),
         contradicted=sum(first != again for first, again in pairs),
@@ -322,6 +322,15 @@ def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Cli
             )
         return ReplayClient(data.predictions[column])
     return client if isinstance(client, Client) else Function(client)
+
+
+def budgeted(client: Client, budget: int | None, money: "float | str | None") -> Spending:
+    """Check what may be spent: nothing is paid without a limit, and money is counted only where there is a price."""
+    if budget is None and money is None and not free(client):
+        raise UsageError("no budget was given", hint="give budget= in queries, or money=; len(data) asks every item")
+    if money is not None and not client.priced:
+        raise UsageError("a budget in money needs a price", hint="tell what a call costs, or give a budget in queries")
+    return Spending(budget, None if money is None else billionths(money))
 
 
 def free(client: Client) -> bool:
@@ -375,7 +384,8 @@ def _accuracy_change(
     return Interval(change, max(-1.0, change - margin), min(1.0, change + margin + spread.blind))
 
 
-def _surprises(shift: Shift, tally: Tally, sampler: Sampler, *, finite: bool) -> tuple[Surprise, ...]:
+def surprising(shift: Shift, tally: Tally, items: Ints, *, finite: bool) -> tuple[Surprise, ...]:
+    """Give the entries that moved more than chance explains, the surest first; items (G,) are those of the tally's groups."""
     from scipy.special import ndtr
 
     weight = shift.old.values.sum(axis=1, keepdims=True)
@@ -385,12 +395,12 @@ def _surprises(shift: Shift, tally: Tally, sampler: Sampler, *, finite: bool) ->
         predictions=shift.new.predictions,
         cell_prediction=np.array([shift.new.predictions.index(tally.predictions[j]) for j in tally.cell_prediction], np.int32),
     )
-    deviations = intervals.entry_deviations(laid_out, sampler.group_items, rates=old, finite=finite)
+    deviations = intervals.entry_deviations(laid_out, items, rates=old, finite=finite)
+    answered = np.bincount(tally.cell_label, tally.counts, len(tally.labels))
     found = []
     for i, j in zip(*np.nonzero(np.abs(shift.values) > 1e-12), strict=True):
         label, prediction = shift.new.labels[i], shift.new.predictions[j]
-        # A label without answers has no deviations: nothing is known about it.
-        if prediction == ERROR or not deviations[i].any():
+        if prediction == ERROR or not answered[i]:
             continue
         chance = 2.0 * float(ndtr(-abs(shift.values[i, j]) / max(deviations[i, j], 1e-300)))
         if chance < SURPRISING:
@@ -425,7 +435,8 @@ def _moved(compared_to: int, differing: int, old: Old) -> str:
     return "yes" if fisher_exact(table, alternative="greater").pvalue < SURE else "noise"
 
 
-def _verdict(change: Interval, tolerance: float) -> str:
+def verdict(change: Interval, tolerance: float) -> str:
+    """Say whether a change matters: all of its interval is outside the tolerance, or inside it, or neither."""
     if change.low > tolerance or change.high < -tolerance:
         return "changed"
     return "unchanged" if -tolerance <= change.low and change.high <= tolerance else "undecided"
@@ -456,7 +467,8 @@ def _cautions(sampler: Sampler, tally: Tally, old: Old) -> list[str]:
     return notes
 
 
-def _version(past: Past) -> str | None:
+def version(past: Past) -> str | None:
+    """Give what the provider called its model, all of it if that changed during a run."""
     found = dict.fromkeys(answer.version for answer in past.answers.values() if answer.version)
     return ", ".join(found) or None
 

@@ -9,8 +9,8 @@ import numpy as np
 import sqlalchemy as sql
 
 from masa import estimate, history, journal, live
-from masa.assess import Settings, as_client, comparable, free, keys, laid_over, stratified
-from masa.budget import amount, billionths
+from masa.assess import Settings, as_client, budgeted, comparable, keys, laid_over, stratified
+from masa.budget import amount
 from masa.clients import Client
 from masa.dataset import Dataset
 from masa.engine import Limits
@@ -18,7 +18,7 @@ from masa.errors import UsageError
 from masa.history import Draft, Run
 from masa.intervals import share
 from masa.journal import Past
-from masa.live import Choice, Session, Spending
+from masa.live import Choice, Session
 from masa.records import ERROR, Answer, Baseline, Column, Floats, Progress, Query
 from masa.sampler import Sampler, counted
 from masa.store import DEFAULT, Store, call, opened
@@ -54,11 +54,7 @@ async def baseline_async(
     asked = as_client(client, data)
     if repeat < 0:
         raise UsageError(f"repeat is {repeat}", hint="give the number of items to ask twice, 0 for none")
-    spending = Spending(budget, None if money is None else billionths(money))
-    if budget is None and money is None and not free(asked):
-        raise UsageError("no budget was given", hint="give budget= in queries, or money=; len(data) asks every item")
-    if money is not None and not asked.priced:
-        raise UsageError("a budget in money needs a price", hint="tell what a call costs, or give a budget in queries")
+    spending = budgeted(asked, budget, money)
     settings = Settings(levels=levels, seed=seed)
     strata, difficulty = stratified(data, None, settings)
     draft = Draft(

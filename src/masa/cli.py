@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 from masa.errors import MasaError, UsageError
 
 if TYPE_CHECKING:
+    from masa.clients import Client
     from masa.config import Task
     from masa.records import Baseline, Progress
 
@@ -276,6 +277,58 @@ def baseline(
 
 
 @app.command()
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="replay:COL, a client, 'api' or a name in [apis] of masa.toml.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The other one, likewise.")],
+    data: OptionalData = None,
+    label: OptionalLabel = None,
+    id: Id = None,
+    input: Input = None,
+    difficulty: Difficulty = None,
+    levels: OptionalLevels = None,
+    budget: BudgetOf = None,
+    money: Money = None,
+    tolerance: Tolerance = None,
+    confidence: OptionalConfidence = None,
+    seed: OptionalSeed = None,
+    concurrency: Concurrency = None,
+    rate: RateOf = None,
+    config: ConfigFile = None,
+    store: StoreFile = None,
+    name: Name = None,
+    fresh: Fresh = False,
+    yes: Yes = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+) -> int:
+    """Put two APIs, or two columns of recorded answers, side by side on the same items: should I migrate?"""
+    from masa.compare import compare as run
+    from masa.config import Config, made, task
+    from masa.report import terminal
+
+    found_config = Config.load(config, flags_of({**locals(), "api": None, "price": None}))
+    apis = found_config.named(a), found_config.named(b)
+    ready = task(found_config.model_copy(update={"api": apis[1]}), also=apis[:1])
+    other = made(apis[0], ready.data, found_config.data.input)
+    with running(quiet=quiet, verbose=verbose) as progress:
+        engaged = engagement(ready, resume=None, fresh=fresh, progress=progress)
+        del engaged["resume"]
+        found = run(
+            ready.data,
+            apis[0].client if apis[0].client.startswith("replay:") else other,
+            ready.client,
+            settings=ready.settings,
+            sides=(a, b),
+            **spending(ready, yes=yes, other=other),
+            **engaged,
+        )
+    say(() if quiet else (*found.notes, *how_to_go_on(found.run, found.stopped, resume=False)))
+    print_json(found.to_dict()) if as_json else terminal.show(terminal.assessment(found))
+    return found.exit_code
+
+
+@app.command()
 def accept(
     run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False, quiet: Quiet = False
 ) -> None:
@@ -506,15 +559,16 @@ def decide(what: str, given: str | None, guessed: str | None, known: list[str], 
     return chosen or None
 
 
-def spending(task: "Task", *, yes: bool, repeat: int = 0) -> dict[str, Any]:
+def spending(task: "Task", *, yes: bool, repeat: int = 0, other: "Client | None" = None) -> dict[str, Any]:
     """Give the budget; without one, show what asking everything would cost and ask, or refuse where nobody can be asked."""
     from masa.assess import free
     from masa.live import money_text
 
     budget = task.config.budget
-    if budget.queries is not None or budget.money is not None or free(task.client):
+    if budget.queries is not None or budget.money is not None or (free(task.client) and (other is None or free(other))):
         return {"budget": budget.queries, "money": budget.money}
-    worst, most = task.worst, len(task.data) + repeat
+    twice = other is not None and not free(other)
+    worst, most = (task.worst if not twice else None), len(task.data) * (2 if twice else 1) + repeat
     words = f"up to {most:,} queries" + ("" if worst is None else f", at the most {money_text(worst)}")
     if not yes:
         if not sys.stdin.isatty() or not sys.stderr.isatty():
@@ -536,12 +590,12 @@ def engagement(task: "Task", *, resume: int | None, fresh: bool, progress: "Prog
     }
 
 
-def how_to_go_on(run: int, stopped: str) -> list[str]:
+def how_to_go_on(run: int, stopped: str, *, resume: bool = True) -> list[str]:
     """Give the command that goes on with a run that did not come to its end."""
     if stopped not in ("interrupted", "failures"):
         return []
     words = [word for word in sys.argv[1:] if word not in ("--fresh", "-y", "--yes")]
-    again = shlex.join(["masa", *words, *([] if "--resume" in words else ["--resume", str(run)])])
+    again = shlex.join(["masa", *words, *(["--resume", str(run)] if resume and "--resume" not in words else [])])
     return [f"run {run} is kept; to go on: {again}"]
 
 

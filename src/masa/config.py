@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -112,6 +112,8 @@ class Config(Settings):
     store: Path = DEFAULT
     data: Data
     api: Api | None = None
+    apis: dict[str, Api] = Field(default_factory=dict)
+    """more APIs by name, for masa compare"""
     budget: BudgetKeys = BudgetKeys()
     assess: AssessKeys = AssessKeys()
     limits: LimitKeys = LimitKeys()
@@ -130,6 +132,19 @@ class Config(Settings):
             return cls.model_validate(content)
         except ValidationError as exc:
             raise _explained(exc, cls, file) from exc
+
+    def named(self, name: str) -> Api:
+        """Give the API called so in `[apis.NAME]`, or the one in `[api]` for `api`, or the client of that name."""
+        if name in self.apis:
+            return self.apis[name]
+        if name == "api" and self.api is not None:
+            return self.api
+        kind = name.partition(":")[0]
+        if kind not in clients.offered():
+            known = [*self.apis, *(["api"] if self.api else [])]
+            some = f"there are {', '.join(known)}, or a client" if known else "name a client"
+            raise ConfigError(f"there is no API called {name!r}", hint=f"{some} such as replay:COL or python:module:function")
+        return Api(client=name, **({} if kind == "replay" else {"price": "queries-only"}))
 
     def limit(self) -> Limits:
         """Give the engine's limits."""
@@ -156,15 +171,15 @@ class Task:
         return sum(most)
 
 
-def task(config: Config) -> Task:
-    """Read the data and make the client; nothing is asked."""
+def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
+    """Read the data, with what other APIs need too, and make the client; nothing is asked."""
     if config.api is None:
         hint = "name a client with --api replay:COL or python:module:function, or describe one in [api] of masa.toml"
         raise ConfigError("no API was given", hint=hint)
     columns = config.data
     table = Table.open(columns.path)
-    kind, _, argument = config.api.client.partition(":")
-    answers = ([argument] if kind == "replay" else []) + ([columns.old] if columns.old else [])
+    names = [api.client.partition(":") for api in (config.api, *also)]
+    answers = [argument for kind, _, argument in names if kind == "replay"] + ([columns.old] if columns.old else [])
     hard = difficulty.choose(table.columns, difficulty=columns.difficulty, old=columns.old, old_confidence=columns.old_confidence)
     data = read(table, label=columns.label, id=columns.id, predictions=answers, difficulty=hard.column, inputs=columns.input)
     client = made(config.api, data, columns.input)

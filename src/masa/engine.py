@@ -23,6 +23,10 @@ LONGEST_LABEL = 200
 FIRST_CALLS = 4
 """How many calls are sent at once before anything is known about the API."""
 
+MANY = 8
+GATHER = 0.004
+"""With so many calls under way, their writes are gathered for so many seconds: a write to the disk each would cost more."""
+
 WINDOW = 50
 """The failures that stop a run are counted over so many items."""
 
@@ -193,7 +197,9 @@ class Engine:
         self._last_good = time.monotonic()
         try:
             while self._stopped is None:
-                room = self._width.now - len(self._under_way)
+                width = self._width.now
+                self._journal.gather = GATHER if width >= MANY else 0.0
+                room = width - len(self._under_way)
                 if room <= 0:
                     await self._wait()
                     continue

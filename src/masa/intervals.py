@@ -9,7 +9,8 @@ from math import sqrt
 
 import numpy as np
 
-from masa.records import Floats, Interval, Ints, Tally
+from masa.records import Column, Floats, Interval, Ints, Tally, in_order
+from masa.strata import Strata
 
 KAPPA = 10.0
 """Answers' worth of belief that a group's variance is that of all groups."""
@@ -98,9 +99,47 @@ def accuracy_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread
     return _shrunk(tally, n, fraction, n * mean * (1.0 - mean), (0.0, 0.0, 0.0))
 
 
-def accuracy(tally: Tally) -> float:
-    """Estimate the share of right answers."""
-    return float(np.sum(tally.group_share * _right(tally) / np.maximum(tally.group_answers, 1)))
+def paired_spreads(strata: Strata, places: Ints, a: Column, b: Column, *, finite: bool = True) -> tuple[Spread, Spread]:
+    """Tell how far the difference of two matrices, and of two accuracies, may be off that come from the same items.
+
+    Places (n,) are the items, a and b what two APIs said about them; what they agree on costs no variance.
+    """
+    position = np.empty(len(strata.items), np.int64)
+    position[strata.items] = np.arange(len(strata.items))
+    stratum = strata.of_position[position[places]].astype(np.int64)
+    names = in_order(a.values + b.values)
+    code = {name: number for number, name in enumerate(names)}
+    old, new = (np.array([code[value] for value in column.values], np.int64)[column.codes] for column in (a, b))
+    label = strata.label[stratum].astype(np.int64)
+    right = np.array([code.get(name, -1) for name in strata.labels], np.int64)[label]
+    gain = (new == right).astype(np.float64) - (old == right)
+    n = np.bincount(stratum, minlength=len(strata)).astype(np.float64)
+    fraction = np.where(n > 0, 1.0 / np.maximum(n, 1.0) - (1.0 / strata.size if finite else 0.0), 0.0)
+    share = strata.weight
+    mean2 = np.zeros(len(strata))
+    traces = np.zeros(3)
+    for i in np.unique(label):
+        mine = label == i
+        kinds, kind = np.unique(np.concatenate((old[mine], new[mine])), return_inverse=True)
+        before, after = kind[: mine.sum()], kind[mine.sum() :]
+        groups, group = np.unique(stratum[mine], return_inverse=True)
+        mean = np.zeros((len(groups), len(kinds)))
+        np.add.at(mean, (group, after), 1.0)
+        np.add.at(mean, (group, before), -1.0)
+        mean /= n[groups, None]
+        mean2[groups] = (mean**2).sum(axis=1)
+        scale = share[groups] ** 2 * fraction[groups]
+        each = (scale / n[groups])[group]
+        second = np.zeros((len(kinds), len(kinds)))
+        for rows, columns, sign in ((after, after, 1.0), (before, before, 1.0), (after, before, -1.0), (before, after, -1.0)):
+            np.add.at(second, (rows, columns), sign * each)
+        covariance = second - (scale[:, None] * mean).T @ mean
+        squared = covariance @ covariance
+        traces += np.trace(covariance), np.trace(squared), np.sum(squared * covariance)
+    squares = 2.0 * np.bincount(stratum, old != new, len(strata)) - n * mean2
+    gains = np.bincount(stratum, gain**2, len(strata)) - np.bincount(stratum, gain, len(strata)) ** 2 / np.maximum(n, 1.0)
+    matrix = _pooled(share, n, fraction, squares, (float(traces[0]), float(traces[1]), float(traces[2])))
+    return matrix, _pooled(share, n, fraction, gains, (0.0, 0.0, 0.0))
 
 
 def entry_deviations(tally: Tally, items: Ints, *, rates: Floats, finite: bool = True) -> Floats:
@@ -139,17 +178,23 @@ def _right(tally: Tally) -> Floats:
 
 
 def _shrunk(tally: Tally, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]) -> Spread:
+    return _pooled(tally.group_share, n, fraction, squares, traces)
+
+
+def _pooled(share: Floats, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]) -> Spread:
+    """Shrink the groups' sums of squares (G,) towards each other and add them up; share (G,) is what each stands for."""
     seen = n > 0
     pooled = (squares[seen].sum() + 1.0) / (np.sum(n[seen] - 1.0) + 2.0)
     squares = squares + KAPPA * pooled
     degrees = np.maximum(n - 1.0, 0.0) + KAPPA
-    weight = tally.group_share**2 * fraction
+    weight = share**2 * fraction
+    blind = 1.0 - float(share[seen].sum())
     return Spread(
         error2=float(np.sum(weight * squares / degrees)),
         deviation=float(np.sqrt(np.sum((weight / degrees) ** 2 * 2.0 * squares))),
         traces=traces,
-        blind=max(0.0, 1.0 - float(tally.group_share.sum())) if tally.group_share.sum() < 1.0 - 1e-9 else 0.0,
-        uniform=float(np.sum(tally.group_share * squares / degrees)),
+        blind=blind if blind > 1e-9 else 0.0,
+        uniform=float(np.sum(share * squares / degrees)),
     )
 
 
@@ -175,8 +220,8 @@ def _traces(tally: Tally, n: Floats, fraction: Floats) -> tuple[float, float, fl
 def share(part: int, whole: int, *, confidence: float = 0.95) -> Interval:
     """Estimate a share from a simple count (Wilson's interval); of nothing, anything may be.
 
-    >>> share(0, 40).high
-    0.0876...
+    >>> round(share(0, 40).high, 4)
+    0.0876
     """
     from scipy.special import ndtri
 
@@ -186,4 +231,4 @@ def share(part: int, whole: int, *, confidence: float = 0.95) -> Interval:
     p = part / whole
     centre = (p + z * z / (2 * whole)) / (1 + z * z / whole)
     half = z / (1 + z * z / whole) * sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole))
-    return Interval(p, max(0.0, centre - half), min(1.0, centre + half))
+    return Interval(p, max(0.0, centre - half) if part else 0.0, min(1.0, centre + half) if part < whole else 1.0)

@@ -80,6 +80,8 @@ class Journal:
 
     def __init__(self, store: Store, run: int, *, next_number: int = 1) -> None:
         self.run = run
+        self.gather = 0.0
+        """Seconds to wait for others before writing; worth it only while many calls are under way."""
         self._store = store
         self._number = next_number
         self._waiting: list[tuple[str, dict[str, Any]]] = []
@@ -136,6 +138,8 @@ class Journal:
     async def _write_all(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting and self._written is not None:
+            if self.gather:
+                await asyncio.sleep(self.gather)
             rows, written = self._waiting, self._written
             self._waiting, self._written = [], None
             try:

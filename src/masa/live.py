@@ -59,7 +59,7 @@ class Choice:
     fresh: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Session:
     """A run while it is worked on."""
 
@@ -75,6 +75,7 @@ class Session:
     """the current error of the estimate, for those who watch"""
     interruptible: bool = False
     count: Count = field(default_factory=Count)
+    stopped: str = ""
 
     @property
     def spent(self) -> str:

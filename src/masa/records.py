@@ -386,14 +386,18 @@ class Surprise:
     @property
     def words(self) -> str:
         """The change in a sentence."""
+        return self.told("is now")
+
+    def told(self, is_now: str) -> str:
+        """Put the change into a sentence around these words."""
         points = 100.0 * abs(self.new - self.old)
         how = "more often" if self.new > self.old else "less often"
         if self.label == self.prediction:
-            return f"{self.label!r} is now recognised {points:.1f} points {how}"
+            return f"{self.label!r} {is_now} recognised {points:.1f} points {how}"
         taken = {INVALID: "answered unreadably", ERROR: "not answered at all"}.get(
             self.prediction, f"taken for {self.prediction!r}"
         )
-        return f"{self.label!r} is now {taken} {points:.1f} points {how}"
+        return f"{self.label!r} {is_now} {taken} {points:.1f} points {how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,6 +455,8 @@ class Assessment:
     """what post-stratified uniform sampling would have needed for the same error"""
     method: str
     seed: int
+    sides: tuple[str, str] = ("before", "now")
+    """what is compared with what"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -500,6 +506,7 @@ class Assessment:
             differing=content["changed"]["differing"],
             changed_items=tuple(ChangedItem(**item) for item in content["changed_items"]),
             api_version=Versions(**content["api_version"]),
+            sides=tuple(content["sides"]),
             notes=tuple(content["notes"]),
         )
 
@@ -541,6 +548,7 @@ class Assessment:
             "changed_items": [asdict(item) for item in self.changed_items],
             "api_version": asdict(self.api_version),
             "uniform_queries": self.uniform_queries,
+            "sides": list(self.sides),
             "notes": list(self.notes),
         }
 

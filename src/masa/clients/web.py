@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -42,6 +44,7 @@ class Web:
         self._timeout = timeout
         self._secrets = secrets
         self._session: aiohttp.ClientSession | None = None
+        self._proxies: dict[str, str | None] = {}
 
     async def send(self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None) -> Response:
         """Send a request and read the answer; every way it can go wrong is one of our errors."""
@@ -51,7 +54,9 @@ class Web:
         if data is None:
             del sent["Content-Type"]
         try:
-            async with session.request(method, url, data=data, headers=sent, allow_redirects=False) as response:
+            async with session.request(
+                method, url, data=data, headers=sent, allow_redirects=False, proxy=self._proxy(url)
+            ) as response:
                 content = await _read(response)
                 status, got = response.status, response.headers
         except TimeoutError as exc:
@@ -84,10 +89,16 @@ class Web:
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=True,
-                auto_decompress=True,
             )
         return self._session
+
+    def _proxy(self, url: str) -> str | None:
+        """Give the proxy that the usual variables name; aiohttp would look them up anew, in a thread, for every call."""
+        address = urlsplit(url)
+        host = address.hostname or ""
+        if host not in self._proxies:
+            self._proxies[host] = None if proxy_bypass(host) else getproxies().get(address.scheme)
+        return self._proxies[host]
 
     def _refuse(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
         after = retry_after(headers)

@@ -124,15 +124,19 @@ MOST_LABELS = 16
 def assessment(found: Assessment) -> RenderableType:
     """Lay out one assessment: the verdict and why, how the matrix changed, what changed for which items, and what it cost."""
     word, style = WORDS[found.verdict]
+    if found.sides != ("before", "now"):
+        word = {"changed": "DIFFERENT", "unchanged": "ALIKE"}.get(found.verdict, word)
     parts: list[RenderableType] = [Text.assemble((word, style), f"  {_reason(found)}")]
     parts.append(Text(_moved(found)))
     if found.shift is not None:
         parts += [Text(""), heat_map(found.shift)]
         if found.surprising:
             parts.append(Text("\nMost surprising"))
-            parts += [Text(f"  {surprise.words}") for surprise in found.surprises(5)]
+            is_now = "is now" if found.sides == ("before", "now") else f"is, by {found.sides[1]},"
+            parts += [Text(f"  {surprise.told(is_now)}") for surprise in found.surprises(5)]
         if found.changed_items:
-            parts += [Text(f"\nAnswers that changed, {min(5, len(found.changed_items))} of {found.differing:,}"), _changed(found)]
+            what = "Answers that changed" if found.sides == ("before", "now") else "Answers that differ"
+            parts += [Text(f"\n{what}, {min(5, len(found.changed_items))} of {found.differing:,}"), _changed(found)]
     parts.append(Text("\n" + _cost(found), style="dim"))
     return Group(*parts)
 
@@ -149,7 +153,10 @@ def _reason(found: Assessment) -> str:
 def _moved(found: Assessment) -> str:
     if not found.compared:
         return "Old and new answers are not known of the same items."
-    share = f"{found.differing:,} of {found.compared:,} answers differ from before"
+    share = f"{found.differing:,} of {found.compared:,} answers differ"
+    if found.sides != ("before", "now"):
+        return f"{found.sides[0]} -> {found.sides[1]}: {share}."
+    share += " from before"
     return {
         "yes": f"It moved: {share}.",
         "no sign": f"No sign that anything changed: {share}.",
@@ -220,7 +227,7 @@ def _brief(name: str, most: int = 12) -> str:
 def _changed(found: Assessment) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=False)
     for item in found.changed_items[:5]:
-        verdict = "now right" if item.new == item.label else "now wrong" if item.old == item.label else "wrong both times"
+        verdict = "better" if item.new == item.label else "worse" if item.old == item.label else "wrong either way"
         table.add_row(
             f"  {_brief(item.item, 40)}", f"label {item.label!r}", f"{item.old!r} -> {item.new!r}", Text(verdict, style="dim")
         )

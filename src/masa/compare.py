@@ -1,0 +1,218 @@
+"""Two APIs side by side on the same items: should I migrate?"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from masa import estimate, history, intervals, journal, live
+from masa.assess import (
+    MOST_ITEMS,
+    Settings,
+    as_client,
+    assess_async,
+    budgeted,
+    comparable,
+    keys,
+    stratified,
+    surprising,
+    verdict,
+    version,
+)
+from masa.budget import amount
+from masa.clients import Client
+from masa.dataset import Dataset
+from masa.engine import Limits
+from masa.errors import UsageError
+from masa.history import Draft
+from masa.journal import Past
+from masa.live import Choice, Session, Spending
+from masa.records import (
+    ERROR,
+    Answer,
+    Assessment,
+    ChangedItem,
+    Column,
+    Interval,
+    Ints,
+    Progress,
+    Query,
+    Shift,
+    Surprise,
+    Versions,
+)
+from masa.sampler import Sampler, counted
+from masa.store import DEFAULT, opened
+from masa.strata import Strata
+
+
+def compare(
+    data: Dataset, a: "Client | Callable[..., Any] | str | Column", b: "Client | Callable[..., Any] | str", **options: Any
+) -> Assessment:
+    """Compare two APIs and wait for the result; see `compare_async` for the options.
+
+    >>> data = Dataset.of(["no", "yes"] * 20, predictions={"one": ["no", "yes"] * 20, "other": ["no", "no"] * 20})
+    >>> compare(data, "replay:one", "replay:other", store=None).accuracy_change
+    Interval(estimate=-0.5, low=-0.5, high=-0.5)
+    """
+    return live.finished(compare_async(data, a, b, **options))
+
+
+async def compare_async(
+    data: Dataset,
+    a: "Client | Callable[..., Any] | str | Column",
+    b: "Client | Callable[..., Any] | str",
+    *,
+    budget: int | None = None,
+    money: float | str | None = None,
+    settings: Settings | None = None,
+    limits: Limits | None = None,
+    name: str = "default",
+    sides: tuple[str, str] = ("A", "B"),
+    store: "str | Path | None" = DEFAULT,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    interruptible: bool = False,
+) -> Assessment:
+    """Ask both about the same items within one budget, and tell how B differs from A.
+
+    Where A's answers are all recorded (a column), only B is asked, as in an assessment. Otherwise items are drawn from
+    every stratum in proportion; A is asked about as many as half the budget allows, then B about the same ones.
+    """
+    common: dict[str, Any] = {
+        "limits": limits,
+        "store": store,
+        "fresh": fresh,
+        "progress": progress,
+        "interruptible": interruptible,
+    }
+    if isinstance(a, str) and a.startswith("replay:") and a.removeprefix("replay:") in data.predictions:
+        a = data.predictions[a.removeprefix("replay:")]
+    chosen = settings or Settings()
+    if isinstance(a, Column):
+        return await assess_async(
+            data, b, baseline=a, budget=budget, money=money, settings=chosen, name=name, sides=sides, **common
+        )
+    first, second = as_client(a, data), as_client(b, data)
+    spending = budgeted(first, budget, money)
+    budgeted(second, budget, money)
+    if budget is not None and budget < 2:
+        raise UsageError(f"the budget is {budget} queries for two APIs", hint="give two or more")
+    strata, difficulty = stratified(data, None, chosen)
+    half = Spending(*(None if part is None else max(1, part // 2) for part in (spending.queries, spending.money)))
+    sampler = Sampler(strata, method="optimal", seed=chosen.seed, uncertainty=np.ones(len(strata)))
+    with opened(store) as kept:
+
+        async def ask(client: Client, partner: int | None, source: live.Sampling, may: Spending) -> Session:
+            what = {"levels": chosen.levels, "seed": chosen.seed, "difficulty": difficulty, "side": sides[partner is not None]}
+            draft = Draft(name, "compare", what, comparable(client, data), keys(data), data.fingerprint(), partner)
+            run, notes = live.choose(kept, draft, Choice(fresh=fresh))
+            with live.claimed(kept, run):
+                session = Session(run, data, client, limits or Limits(), may, journal.past(kept, run.id), notes, progress)
+                session.interruptible = interruptible
+                try:
+                    session.stopped = await live.ask(kept, session, source)
+                finally:
+                    await client.close()
+                if session.stopped not in ("interrupted", "failures") and partner is None:
+                    # Only together do they come to an end: until then the same command finds both again.
+                    history.pause(kept, run.id, session.stopped)
+            return session
+
+        one = await ask(first, None, sampler, half)
+        left = Spending(
+            None if spending.queries is None else spending.queries - one.past.queries,
+            None if spending.money is None else spending.money - one.past.money,
+        )
+        ended = one.stopped in ("interrupted", "failures")
+        other = one if ended else await ask(second, one.run.id, Listed(data, one.past), left)
+        result = _concluded(data, strata, chosen, (one, other), sides)
+        for session in (one, other):
+            if other.stopped in ("interrupted", "failures"):
+                history.pause(kept, session.run.id, other.stopped)
+            else:
+                history.finish(kept, session.run.id, session.stopped, {**result.to_dict(), "changed_items": []})
+    return result
+
+
+class Listed:
+    """The items that another run has answers about, in the order it asked them."""
+
+    def __init__(self, data: Dataset, past: Past) -> None:
+        place = live.places(data)
+        self._left = [place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR]
+        self._done: set[int] = set()
+
+    def ask(self, n: int = 1) -> list[Query]:
+        """Give the next items."""
+        self._left = [place for place in self._left if place not in self._done]
+        given, self._left = self._left[:n], self._left[n:]
+        return [Query(place, -1) for place in given]
+
+    def tell(self, answer: Answer) -> None:
+        """Do not ask about it again."""
+        self._done.add(answer.item)
+
+    def sent(self, query: Query) -> None:
+        """Do not ask about it again."""
+        self._done.add(query.item)
+
+
+def _concluded(
+    data: Dataset, strata: Strata, settings: Settings, sessions: tuple[Session, Session], sides: tuple[str, str]
+) -> Assessment:
+    """Compare on the items that both answered."""
+    one, other = sessions
+    (places_a, a), (places_b, b) = (live.known(data, session.past) for session in sessions)
+    both = np.intersect1d(places_a, places_b) if one is not other else np.empty(0, np.int64)
+    a, b = (_on(both, places, column) for places, column in ((places_a, a), (places_b, b)))
+    shift = change = bound = None
+    found: tuple[Surprise, ...] = ()
+    if len(both):
+        tallies = counted(strata, both, a), counted(strata, both, b)
+        shift = Shift(estimate.matrix(tallies[0]), estimate.matrix(tallies[1]), estimate.stratum_reports(tallies[1], strata))
+        matrix, right = intervals.paired_spreads(strata, both, a, b)
+        bound, margin = matrix.bound(settings.confidence), right.margin(settings.confidence) + right.blind
+        gain = shift.accuracy.change
+        change = Interval(gain, max(-1.0, gain - margin), min(1.0, gain + margin))
+        found = surprising(shift, tallies[1], strata.size, finite=True)
+    pairs = [(int(place), a.values[i], b.values[j]) for place, i, j in zip(both, a.codes, b.codes, strict=True)]
+    labels = [data.label.values[data.label.codes[place]] for place, _, _ in pairs]
+    differing = [
+        ChangedItem(data.name(place), label, said, says)
+        for (place, said, says), label in zip(pairs, labels, strict=True)
+        if said != says and ERROR not in (said, says)
+    ]
+    unfinished = other.stopped in ("interrupted", "failures")
+    pasts = [session.past for session in dict.fromkeys(sessions)]
+    return Assessment(
+        run=other.run.id,
+        verdict="undecided" if unfinished or change is None else verdict(change, settings.tolerance),
+        moved="yes" if differing else "no sign",
+        stopped=other.stopped,
+        items=len(data),
+        queries=sum(past.queries for past in pasts),
+        answers=sum(answer.prediction != ERROR for past in pasts for answer in past.answers.values()),
+        errors=sum(answer.prediction == ERROR for past in pasts for answer in past.answers.values()),
+        cost=amount(sum(past.money for past in pasts)) if one.client.priced and other.client.priced else None,
+        confidence=settings.confidence,
+        tolerance=settings.tolerance,
+        shift=shift,
+        accuracy_change=change,
+        error_bound=bound,
+        surprising=found,
+        compared=len(pairs),
+        differing=len(differing),
+        changed_items=tuple(differing[:MOST_ITEMS]),
+        api_version=Versions(version(one.past), version(other.past)),
+        uniform_queries=None,
+        method="proportional",
+        seed=settings.seed,
+        sides=sides,
+        notes=(*data.notes, *one.notes, *(other.notes if other is not one else ())),
+    )
+
+
+def _on(both: Ints, places: Ints, column: Column) -> Column:
+    return Column(column.name, column.values, column.codes[np.searchsorted(places, both)])

@@ -1,0 +1,102 @@
+"""How sure: closed forms against plain counting, and intervals that hold as often as they say where they should."""
+
+import numpy as np
+import pytest
+
+import masa
+from masa import estimate, intervals
+from masa.records import Column
+from masa.sampler import counted
+
+
+def world(items: int = 900, seed: int = 0) -> tuple[masa.Strata, Column, Column]:
+    rng = np.random.default_rng(seed)
+    label = Column("label", ("a", "b", "c"), rng.choice(3, items, p=[0.5, 0.3, 0.2]).astype(np.int32))
+    easy = rng.random(items)
+    old = np.where(rng.random(items) < 0.7 + 0.3 * easy, label.codes, rng.choice(3, items)).astype(np.int32)
+    new = np.where(rng.random(items) < 0.9, old, rng.choice(3, items)).astype(np.int32)
+    strata = masa.Strata.build(label, difficulty=easy, levels=2)
+    return strata, Column("old", ("a", "b", "c"), old), Column("new", ("a", "b", "c"), new)
+
+
+def drawn(strata: masa.Strata, answers: Column, *, method: str, queries: int, seed: int) -> masa.Sampler:
+    sampler = masa.Sampler(strata, method=method, seed=seed)
+    for query in sampler.ask(queries):
+        sampler.tell(masa.Answer(query.item, answers.values[answers.codes[query.item]]))
+    return sampler
+
+
+@pytest.mark.parametrize("method", ["post-stratified", "stratified", "uniform"])
+def test_intervals_of_unbiased_methods_hold_as_often_as_they_say(method: str) -> None:
+    strata, _, new = world()
+    truth, runs = masa.true_matrix(strata, new), 300
+    right = error = 0
+    for seed in range(runs):
+        sampler = drawn(strata, new, method=method, queries=150, seed=seed)
+        tally = sampler.tally()
+        found = masa.matrix(tally)
+        right += abs(found.accuracy - truth.accuracy) <= intervals.accuracy_spread(tally, sampler.group_items).margin()
+        distance = float(np.linalg.norm(found.on(truth.predictions).values - truth.values))
+        error += distance <= intervals.matrix_spread(tally, sampler.group_items).bound()
+    assert right / runs >= 0.92
+    assert error / runs >= 0.92
+
+
+def test_the_expected_error_is_that_of_stratified_sampling() -> None:
+    strata, _, new = world()
+    truth = masa.true_matrix(strata, new)
+    errors, expected = [], []
+    for seed in range(400):
+        sampler = drawn(strata, new, method="post-stratified", queries=300, seed=seed)
+        found = masa.matrix(sampler.tally()).on(truth.predictions)
+        errors.append(float(((found.values - truth.values) ** 2).sum()))
+        expected.append(intervals.matrix_spread(sampler.tally(), sampler.group_items).error2)
+    assert np.mean(expected) == pytest.approx(np.mean(errors), rel=0.12)
+
+
+def test_paired_differences_are_surer_than_two_estimates_and_as_sure_as_they_say() -> None:
+    strata, old, new = world()
+    truth = estimate.true_matrix(strata, new).values - estimate.true_matrix(strata, old).values
+    gain = estimate.true_matrix(strata, new).accuracy - estimate.true_matrix(strata, old).accuracy
+    held = kept = 0
+    paired, apart = [], []
+    for seed in range(300):
+        places = np.sort(np.random.default_rng(seed).permutation(len(old.codes))[:300])
+        a, b = (Column(column.name, column.values, column.codes[places]) for column in (old, new))
+        matrix, right = intervals.paired_spreads(strata, places, a, b)
+        one, other = counted(strata, places, a), counted(strata, places, b)
+        found = estimate.matrix(other).values - estimate.matrix(one).values
+        held += float(np.linalg.norm(found - truth)) <= matrix.bound()
+        change = estimate.matrix(other).accuracy - estimate.matrix(one).accuracy
+        kept += abs(change - gain) <= right.margin()
+        paired.append(right.margin())
+        apart.append((intervals.accuracy_spread(one, strata.size) + intervals.accuracy_spread(other, strata.size)).margin())
+    assert held / 300 >= 0.92
+    assert kept / 300 >= 0.92
+    assert np.mean(paired) < 0.8 * np.mean(apart)
+
+
+def test_all_asked_leaves_no_doubt_and_little_asked_leaves_much() -> None:
+    strata, _, new = world()
+    whole = drawn(strata, new, method="masa", queries=900, seed=0)
+    assert intervals.matrix_spread(whole.tally(), whole.group_items).bound() == pytest.approx(0.0, abs=1e-12)
+    assert intervals.matrix_spread(whole.tally(), whole.group_items, finite=False).bound() > 0.01
+    first = drawn(strata, new, method="masa", queries=1, seed=0)
+    known = intervals.matrix_spread(first.tally(), first.group_items)
+    assert known.blind > 0.4
+    assert known.bound() > 0.5
+
+
+def test_alike_answers_are_not_taken_for_certainty() -> None:
+    label = Column("label", ("a",), np.zeros(1000, np.int32))
+    strata = masa.Strata.build(label)
+    sampler = drawn(strata, Column("new", ("a",), np.zeros(1000, np.int32)), method="post-stratified", queries=30, seed=0)
+    margin = intervals.accuracy_spread(sampler.tally(), sampler.group_items).margin()
+    assert 0.02 < margin < 0.3
+
+
+def test_shares_of_simple_counts() -> None:
+    assert intervals.share(0, 0).high == 1.0
+    assert intervals.share(0, 100).low == 0.0
+    assert intervals.share(0, 100).high == pytest.approx(0.037, abs=0.001)
+    assert intervals.share(50, 100).low == pytest.approx(0.404, abs=0.001)
