@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import re
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -369,3 +372,25 @@ def test_a_huge_answer_is_not_waited_for() -> None:
         with pytest.raises(masa.Failed):
             ask(http(server), "x")
         assert time.monotonic() - began < 5
+
+
+def test_the_client_in_the_docs_can_be_installed_and_assessed(server: Server, project: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "clients.md").read_text()
+    code = re.findall(r"```python\n# (\S+)\n(.*?)```", page, re.DOTALL)
+    points = re.findall(r"```toml\n# pyproject.toml\n\[project.entry-points.\"masa.clients\"\]\n(.*?)```", page, re.DOTALL)
+    assert len(code) == len(points) == 1
+    (project / code[0][0]).write_text(code[0][1])
+    package = project / "acme_masa-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-masa\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[masa.clients]\n" + points[0].replace('"', ""))
+    Path("masa.toml").write_text(
+        '[data]\npath = "reviews.csv"\nlabel = "label"\nid = "id"\ninput = "text"\nold = "label"\n'
+        f'[api]\nclient = "acme"\nurl = "{server.url}/classify"\n[budget]\nqueries = 50\n'
+    )
+    words = [sys.executable, "-m", "masa", "assess", "--json", "--quiet"]
+    environment = {**os.environ, "PYTHONPATH": str(project), "ACME_KEY": KEY}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False, timeout=60)
+    found = json.loads(done.stdout)
+    assert (found["answers"], found["api_version"]["new"], len(server.requests)) == (50, VERSION, 50)
+    assert found["cost"] > 0.1
