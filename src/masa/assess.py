@@ -177,7 +177,7 @@ def conclude(
     """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
     data, past = session.data, session.past
     sampler = Sampler(strata, method=settings.method, seed=settings.seed)
-    place = live.places(data)
+    place = live.places(data, past.answers)
     for key, recorded in past.answers.items():
         sampler.tell(Answer(place[key], recorded.prediction))
     finite = old.contradicted == 0
@@ -301,9 +301,10 @@ def _confidence(store: Store, data: Dataset, run: Run) -> Floats | None:
 
     A run that was accepted as a baseline was drawn from strata made of the latter: its answers must be weighed by the same ones.
     """
-    place = live.places(data)
+    answers = journal.past(store, run.id).answers
+    place = live.places(data, answers)
     confidence = np.full(len(data), np.nan)
-    for key, recorded in journal.past(store, run.id).answers.items():
+    for key, recorded in answers.items():
         if key in place and recorded.confidence is not None:
             confidence[place[key]] = recorded.confidence
     if np.isfinite(confidence).all():
@@ -411,16 +412,17 @@ def surprising(shift: Shift, tally: Tally, items: Ints, *, finite: bool) -> tupl
 def _differences(data: Dataset, past: Past, old: Old) -> tuple[list[int], list[ChangedItem]]:
     """Give the places whose old and new answers are both known, and the items where they differ."""
     places, answers = live.known(data, past)
-    before = dict(zip(old.places.tolist(), old.answers.codes.tolist(), strict=True))
+    before = np.full(len(data), -1, np.int32)
+    before[old.places] = old.answers.codes
     both, differing = [], []
-    for place, code in zip(places.tolist(), answers.codes.tolist(), strict=True):
-        new = answers.values[code]
-        if place not in before or ERROR in (new, old.answers.values[before[place]]):
+    for place, code, then in zip(places.tolist(), answers.codes.tolist(), before[places].tolist(), strict=True):
+        was, new = old.answers.values[then] if then >= 0 else ERROR, answers.values[code]
+        if ERROR in (was, new):
             continue
         both.append(place)
-        if new != old.answers.values[before[place]]:
+        if was != new:
             label = data.label.values[data.label.codes[place]]
-            differing.append(ChangedItem(data.name(place), label, old.answers.values[before[place]], new))
+            differing.append(ChangedItem(data.name(place), label, was, new))
     return both, differing
 
 

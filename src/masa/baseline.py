@@ -144,7 +144,7 @@ class Again:
     """Items to ask a second time: a random choice of those that have an answer, the same one at every resume."""
 
     def __init__(self, data: Dataset, past: Past, count: int, seed: int) -> None:
-        place = live.places(data)
+        place = live.places(data, [*past.answers, *past.repeats])
         answered = sorted(place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR)
         chosen = np.random.default_rng([seed, 1]).permutation(len(answered))[:count]
         done = {place[key] for key in past.repeats}

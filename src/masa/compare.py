@@ -140,7 +140,7 @@ class Listed:
     """The items that another run has answers about, in the order it asked them."""
 
     def __init__(self, data: Dataset, past: Past) -> None:
-        place = live.places(data)
+        place = live.places(data, past.answers)
         self._left = [place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR]
         self._done: set[int] = set()
 

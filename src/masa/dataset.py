@@ -121,9 +121,7 @@ class Dataset:
             for part in (role.encode(), *parts):
                 digest.update(len(part).to_bytes(8, "little") + part)
 
-        if self.ids is not None:
-            add("ids", *(text.encode() for text in self.ids))
-        if self.inputs is not None and self.keys is not None:
+        if self.keys is not None:
             add("keys", self.keys.astype("<i8").tobytes())
         for role, column in [("label", self.label), ("group", self.group), *sorted(self.predictions.items())]:
             if column is not None:

@@ -5,7 +5,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -129,8 +129,8 @@ def claimed(store: Store, run: Run) -> Iterator[None]:
 
 async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool = False) -> Stopped:
     """Ask what the source wants to know, after telling it what the journal knows already."""
-    place = places(session.data)
     past = session.past
+    place = places(session.data, [*past.answers, *past.unanswered])
     first: list[Query] = []
     if not repeat:
         for key, recorded in past.answers.items():
@@ -171,15 +171,20 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
     return stopped
 
 
-def places(data: Dataset) -> dict[int, int]:
-    """Give the place of each item by its key."""
-    assert data.keys is not None  # noqa: S101
-    return {key: place for place, key in enumerate(data.keys.tolist())}
+def places(data: Dataset, keys: Collection[int]) -> dict[int, int]:
+    """Give the places of the items that have these keys, by key; those that the data does not have are left out."""
+    if not keys or data.keys is None:
+        return {}
+    wanted = np.fromiter(keys, np.int64, len(keys))
+    order = np.argsort(data.keys, kind="stable")
+    found = order[np.minimum(np.searchsorted(data.keys[order], wanted), len(order) - 1)]
+    have = data.keys[found] == wanted
+    return dict(zip(wanted[have].tolist(), found[have].tolist(), strict=True))
 
 
 def known(data: Dataset, past: Past) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Column]:
     """Give the places (n,) of this data that a journal has answers for, and the answers as a column over them."""
-    place = places(data)
+    place = places(data, past.answers)
     found = sorted((place[key], recorded.prediction) for key, recorded in past.answers.items() if key in place)
     values = in_order(tuple({prediction for _, prediction in found}))
     code = {value: j for j, value in enumerate(values)}

@@ -56,7 +56,7 @@ class Http:
         ]
         self._options = options
         self._secrets = Secrets(context.environment)
-        self._url = self._secrets.fill(options.url)
+        self._url, self._placed = self._secrets.fill(options.url), bool(places(options.url))
         self._headers = {name: self._secrets.fill(value) for name, value in options.headers.items()}
         self._body = _with_secrets(options.body, self._secrets)
         self._label = Path(options.label)
@@ -77,7 +77,7 @@ class Http:
     async def ask(self, item: Item) -> Reply:
         """Send one request."""
         values = values_of(item)
-        url = filled(self._url, {name: _in_url(text) for name, text in values.items()})
+        url = filled(self._url, {name: quote(text, safe="") for name, text in values.items()}) if self._placed else self._url
         body = None if self._body is None else filled(self._body, values)
         response = await self._web.send(self._options.method, url, headers=self._headers, body=body)
         try:
@@ -131,10 +131,6 @@ def _largest(scores: Mapping[str, Any]) -> tuple[str | None, float | None]:
         return None, None
     name = min(numbers, key=lambda name: (-numbers[name], name))
     return name, numbers[name]
-
-
-def _in_url(text: str) -> str:
-    return quote(text, safe="")
 
 
 def _with_secrets(content: Any, secrets: Secrets) -> Any:
