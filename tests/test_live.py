@@ -1,8 +1,11 @@
 """Runs against real HTTP servers: budgets, journals, resuming, failures, secrets."""
 
 import asyncio
+import json
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -493,3 +496,58 @@ def test_it_runs_inside_a_running_loop_as_in_a_notebook(server: Server) -> None:
         )
 
     assert asyncio.run(notebook()).shift.values.tolist() == asyncio.run(awaited()).shift.values.tolist()  # type: ignore[union-attr]
+
+
+def test_a_long_pause_does_not_hold_up_a_stop(tmp_path: Path) -> None:
+    from masa.engine import Engine
+
+    class Never:
+        columns, priced = (), False
+
+        def price(self, _: masa.Item) -> int:
+            return 0
+
+        def describe(self) -> dict[str, Any]:
+            return {"api": "never"}
+
+        async def ask(self, _: masa.Item) -> masa.Reply:
+            raise masa.Refused(retry_after=200)
+
+        async def close(self) -> None:
+            pass
+
+    async def play() -> float:
+        with opened(tmp_path / "s.db") as kept:
+            history.begin(kept, history.Draft("x", "assess", {}, {}, np.arange(9), "d"))
+            writer = Journal(kept, 1)
+            engine = Engine(
+                client=Never(),
+                journal=writer,
+                budget=Budget(9),
+                limits=Limits(),
+                item=lambda i: masa.Item(i, {}),
+                key=lambda i: i,
+            )
+            began = time.monotonic()
+            asyncio.get_running_loop().call_later(0.2, engine.stop)
+            sampler = masa.Sampler(masa.Strata.build(masa.Column("label", ("a",), np.zeros(9, np.int32))))
+            assert await engine.run(sampler) == "interrupted"
+            await writer.close()
+            return time.monotonic() - began
+
+    assert asyncio.run(play()) < 2
+
+
+def test_of_two_processes_that_start_together_one_is_told(project: Path) -> None:
+    words = [sys.executable, "-m", "masa", "assess", "reviews.csv", "--label", "label", "--old", "label", "--api", "replay:label"]
+    for _ in range(2):
+        both = [
+            subprocess.Popen(
+                [*words, "--budget", "200", "--rate", "50/s", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            for _ in range(2)
+        ]
+        results = [json.loads(process.communicate(timeout=60)[0]) for process in both]
+        assert sorted("error" in result for result in results) == [False, True]
+        assert next(result for result in results if "error" in result)["error"]["kind"] == "busy"
+        (project / ".masa" / "masa.db").unlink()

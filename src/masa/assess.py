@@ -377,12 +377,12 @@ def _old_matrix(strata: Strata, old: Old) -> tuple[Matrix, Tally | None]:
 def _accuracy_change(
     tally: Tally, sampler: Sampler, old_tally: Tally | None, shift: Shift, confidence: float, *, finite: bool
 ) -> Interval:
-    spread = intervals.accuracy_spread(tally, sampler.group_items, finite=finite)
+    new, old = intervals.accuracy_spread(tally, sampler.group_items, finite=finite), intervals.EXACT
     if old_tally is not None:
-        spread += intervals.accuracy_spread(old_tally, sampler.strata.size, finite=finite)
-    margin, change = spread.margin(confidence), shift.accuracy.change
-    # Of labels without an answer nothing is known: none of their items may be right, or all.
-    return Interval(change, max(-1.0, change - margin), min(1.0, change + margin + spread.blind))
+        old = intervals.accuracy_spread(old_tally, sampler.strata.size, finite=finite)
+    margin, change = (new + old).margin(confidence), shift.accuracy.change
+    # Labels without an answer count zero, but all of their items may be right.
+    return Interval(change, max(-1.0, change - margin - old.blind), min(1.0, change + margin + new.blind))
 
 
 def surprising(shift: Shift, tally: Tally, items: Ints, *, finite: bool) -> tuple[Surprise, ...]:

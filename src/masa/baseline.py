@@ -131,7 +131,7 @@ def take_over(
         for place, (key, code, number) in enumerate(zip(keys(data).tolist(), answers.codes.tolist(), numbers, strict=True))
     ]
     with opened(store) as kept:
-        run = history.begin(kept, draft)
+        run = history.begin(kept, draft).run
         with kept.begin() as connection:
             connection.execute(sql.insert(call), [{"run": run.id, **row} for row in rows])
         result = _concluded(kept, run, data, journal.past(kept, run.id), "exhausted", notes=data.notes, priced=True)

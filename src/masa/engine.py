@@ -6,6 +6,7 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -75,14 +76,12 @@ class Pace:
         self._next = 0.0
         self._paused_until = 0.0
 
-    async def turn(self) -> None:
-        """Wait until it is this call's turn."""
+    def turn(self) -> float:
+        """Take the next turn, and give the seconds until it comes."""
         now = time.monotonic()
         slack = max(self._gap, 0.02)
         self._next = max(self._next, now - slack, self._paused_until) + self._gap
-        wait = self._next - self._gap - now
-        if wait > 0:
-            await asyncio.sleep(wait)
+        return self._next - self._gap - now
 
     def pause(self, seconds: float) -> None:
         """Send nothing for a while."""
@@ -128,6 +127,8 @@ class Count:
     errors: int = 0
     refusals: int = 0
     retries: int = 0
+    overcharged: int = 0
+    """calls that cost more than the worst price that was reserved for them"""
     reasons: Counter[str] = field(default_factory=Counter)
     """why calls gave no answer"""
 
@@ -272,7 +273,8 @@ class Engine:
                 return
             else:
                 prediction = understood(reply.label)
-                cost = price if reply.cost is None else reply.cost
+                cost = price if reply.cost is None else max(0, reply.cost)
+                self.count.overcharged += cost > price
                 await self._journal.answered(call.number, reply, prediction=prediction, cost=cost)
                 await self._budget.settle(price, cost=cost)
                 self._width.good()
@@ -311,9 +313,9 @@ class Engine:
 
     async def _send(self, key: int, price: int, *, repeat: bool) -> Call | None:
         """Wait for this call's turn and write it down; None where the run is stopping."""
-        await self._pace.turn()
+        await self._sleep(self._pace.turn())
         while self._pace.paused and self._stopped is None:
-            await self._pace.turn()
+            await self._sleep(self._pace.turn())
         if self._stopped is not None:
             await self._budget.settle(price, cost=None)
             return None
@@ -324,13 +326,19 @@ class Engine:
         """Wait before another try, unless the run stops meanwhile; say whether there is budget for it."""
         if time.monotonic() - self._last_good > self._limits.patience:
             self.stop("failures")
-        try:
-            await asyncio.wait_for(self._stop.wait(), timeout=wait)
-        except TimeoutError:
-            if await self._budget.reserve(price):
-                return True
-            self.stop("budget")
+        await self._sleep(wait)
+        if self._stopped is not None:
+            return False
+        if await self._budget.reserve(price):
+            return True
+        self.stop("budget")
         return False
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, but not for what is no longer wanted."""
+        if seconds > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), timeout=seconds)
 
     def _push_back(self, call: Call, retry_after: float | None) -> None:
         self._width.pushed(call.began)

@@ -58,24 +58,36 @@ class Draft:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def begin(store: Store, draft: Draft) -> Run:
-    """Write a new run down."""
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The run to work on, and how it was come by."""
+
+    run: Run
+    gone_on_with: bool = False
+    too_old: Run | None = None
+    """an unfinished run of the same command that was left alone"""
+
+
+def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
+    """Write a new run down, or find the unfinished one of the same command unless a fresh one is wanted.
+
+    Both in one transaction: of two processes that start together the second finds the first one's run.
+    """
     now = _now()
-    row: dict[str, Any] = {
-        "name": draft.name,
-        "kind": draft.kind,
-        "created": now,
-        "touched": now,
-        "identity": draft.identity,
-        "data": draft.data,
-    }
-    row |= {"baseline": draft.baseline, "settings": dict(draft.settings), "comparable": dict(draft.comparable)}
+    row: dict[str, Any] = {"name": draft.name, "kind": draft.kind, "created": now, "touched": now, "data": draft.data}
+    row |= {"identity": draft.identity, "baseline": draft.baseline}
+    row |= {"settings": dict(draft.settings), "comparable": dict(draft.comparable)}
+    same = (run.c.identity == draft.identity) & run.c.finished.is_(None)
     with store.begin() as connection:
+        left = None if fresh else connection.execute(sql.select(run).where(same).order_by(run.c.id.desc())).first()
+        unfinished = None if left is None else Run(*left)
+        if unfinished is not None and _lately(unfinished):
+            return Begun(unfinished, gone_on_with=True)
         if connection.execute(sql.select(data.c.size).where(data.c.fingerprint == draft.data)).first() is None:
-            keys = zlib.compress(np.sort(draft.keys).astype("<i8").tobytes(), 1)
-            connection.execute(sql.insert(data).values(fingerprint=draft.data, size=len(draft.keys), hashes=keys))
+            hashes = zlib.compress(np.sort(draft.keys).astype("<i8").tobytes(), 1)
+            connection.execute(sql.insert(data).values(fingerprint=draft.data, size=len(draft.keys), hashes=hashes))
         number = connection.execute(sql.insert(run).values(**row).returning(run.c.id)).scalar_one()
-    return find(store, int(number))
+    return Begun(find(store, int(number)), too_old=unfinished)
 
 
 def find(store: Store, number: int) -> Run:
@@ -96,15 +108,7 @@ def find(store: Store, number: int) -> Run:
     return Run(*row)
 
 
-def unfinished(store: Store, identity: str) -> Run | None:
-    """Give the newest run of the same command that has not come to its end, if there is one."""
-    same = (run.c.identity == identity) & run.c.finished.is_(None)
-    with store.begin() as connection:
-        row = connection.execute(sql.select(run).where(same).order_by(run.c.id.desc())).first()
-    return None if row is None else Run(*row)
-
-
-def is_fresh(found: Run) -> bool:
+def _lately(found: Run) -> bool:
     """Say whether a run was touched so lately that its answers and new ones are of the same time."""
     return (datetime.now(UTC) - datetime.fromisoformat(found.touched)).days < FRESH_DAYS
 

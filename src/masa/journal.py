@@ -85,6 +85,7 @@ class Journal:
         self._store = store
         self._number = next_number
         self._waiting: list[tuple[str, dict[str, Any]]] = []
+        self._unwritten: list[tuple[str, dict[str, Any]]] = []
         self._written: asyncio.Future[None] | None = None
         self._writer: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="masa-journal")
@@ -116,6 +117,10 @@ class Journal:
         if self._writer is not None:
             with suppress(StoreError):
                 await self._writer
+        if self._unwritten:
+            # Answers that were paid for: perhaps there is room for them now that nothing else is written.
+            with suppress(StoreError):
+                self._commit(self._unwritten)
         self._thread.shutdown()
         self._connection.close()
 
@@ -145,6 +150,7 @@ class Journal:
             try:
                 await loop.run_in_executor(self._thread, self._commit, rows)
             except Exception as exc:
+                self._unwritten += [row for row in rows if row[0] is _ENDED]
                 written.set_exception(exc)
             else:
                 written.set_result(None)

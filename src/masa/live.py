@@ -107,16 +107,16 @@ def choose(store: Store, draft: Draft, choice: Choice) -> tuple[Run, list[str]]:
                 hint="give the same data and options as then; only the budget may differ",
             )
         return found, [f"going on with run {found.id}"]
-    found_open = None if choice.fresh else history.unfinished(store, draft.identity)
-    if found_open is not None and history.is_fresh(found_open):
-        return found_open, [f"going on with run {found_open.id}, which was not finished (--fresh begins a new one)"]
-    notes = []
-    if found_open is not None:
-        notes = [
-            f"run {found_open.id} of {found_open.touched[:10]} was never finished and is too old to be mixed with new answers; "
-            f"--resume {found_open.id} goes on with it all the same"
+    begun = history.begin(store, draft, fresh=choice.fresh)
+    if begun.gone_on_with:
+        return begun.run, [f"going on with run {begun.run.id}, which was not finished (--fresh begins a new one)"]
+    if begun.too_old is not None:
+        old = begun.too_old
+        return begun.run, [
+            f"run {old.id} of {old.touched[:10]} was never finished and is too old to be mixed with new answers; "
+            f"--resume {old.id} goes on with it all the same"
         ]
-    return history.begin(store, draft), notes
+    return begun.run, []
 
 
 @contextmanager
@@ -165,6 +165,10 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
     if stopped == "failures":
         journal.reopen_errors(store, session.run.id)
     session.past = journal.past(store, session.run.id)
+    if engine.count.overcharged:
+        session.notes.append(
+            f"{engine.count.overcharged:,} calls cost more than the worst price that was reserved for them; check the prices"
+        )
     if stopped == "failures":
         reasons = ", ".join(f"{reason} ({times} times)" for reason, times in engine.count.reasons.most_common(3))
         session.notes.append(f"too many calls failed: {reasons}")
