@@ -90,6 +90,34 @@ def test_the_whole_way_from_init_to_a_verdict(server: Server, project: Path) -> 
             assert file.name == "reviews.csv" or b"The food" not in file.read_bytes(), "texts are not stored"
 
 
+def test_the_key_is_nowhere(server: Server, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the URL, the headers and the body; with faults, with a wrong key, with all that can be logged."""
+    configure(project, server)
+    text = (project / "masa.toml").read_text()
+    text = text.replace('/classify"', '/classify?token=${SENTIMENT_KEY}"').replace(
+        '"{text}" }', '"{text}", key = "${SENTIMENT_KEY}" }'
+    )
+    (project / "masa.toml").write_text(text)
+    monkeypatch.setenv("TMPDIR", str(project))
+    said = []
+    for faults, kinds, key in ((0.5, ("500", "reset", "html", "timeout"), KEY), (0.0, (), f"x{KEY}"), (1.0, ("404",), KEY)):
+        server.faults, server.kinds = faults, kinds
+        monkeypatch.setenv("SENTIMENT_KEY", key)
+        done = run("assess", "--old", "label", "--budget", "40", "--seed", len(said), "-v", "-v")
+        said.append(done.stdout + done.stderr)
+        said.append(run("assess", "--old", "label", "--budget", "40", "--seed", len(said), "--json").stdout)
+    assert f"Bearer {KEY}" in [request.headers["Authorization"] for request in server.requests]
+    assert KEY in {request.body["key"] for request in server.requests}
+    assert "HTTP 401" in "".join(said)
+    assert "HTTP 404" in "".join(said)
+    assert "connection lost" in "".join(said)
+    said += [run("report", 1).stdout, run("validate").stdout]
+    for text in said:
+        assert KEY not in text
+    for file in project.rglob("*"):
+        assert not file.is_file() or KEY.encode() not in file.read_bytes(), file
+
+
 def test_the_summary_says_what_changed(server: Server, project: Path) -> None:
     configure(project, server)
     run("baseline")

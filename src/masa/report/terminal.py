@@ -170,8 +170,12 @@ def _moved(found: Assessment) -> str:
 
 def baseline(found: Baseline) -> RenderableType:
     """Lay out a baseline: what was recorded, how right it is, how often the API contradicts itself."""
-    lines = [f"Baseline, run {found.run}: {found.answers:,} answers about {found.items:,} items"]
-    lines[0] += "" if found.complete else " (a part of them; the old matrix will be an estimate)"
+    unfinished = found.stopped in ("interrupted", "failures")
+    lines = [
+        f"{'Not yet a baseline' if unfinished else 'Baseline'}, run {found.run}: {found.answers:,} answers about {found.items:,} items"
+    ]
+    if not found.complete and not unfinished:
+        lines[0] += " (a part of them: the old matrix will be an estimate)"
     if found.matrix is not None:
         lines.append(f"Right answers: {percent(found.matrix.accuracy)}")
     noise = found.contradiction
