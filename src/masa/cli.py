@@ -211,8 +211,8 @@ def assess(
             **engagement(task, resume=resume, fresh=fresh, progress=progress),
             force=force,
         )
-    say(() if quiet else (*found.notes, *how_to_go_on(found.run, found.stopped)))
     print_json(found.to_dict()) if as_json else terminal.show(terminal.assessment(found))
+    say(() if quiet else (*found.notes, *how_to_go_on(found.run, found.stopped)))
     return found.exit_code
 
 
@@ -271,8 +271,8 @@ def baseline(
                 **spending(task, yes=yes, repeat=repeat),
                 **engagement(task, resume=resume, fresh=fresh, progress=progress),
             )
-    say(() if quiet else (*found.notes, *how_to_go_on(found.run, found.stopped)))
     print_json(found.to_dict()) if as_json else terminal.show(terminal.baseline(found))
+    say(() if quiet else (*found.notes, *how_to_go_on(found.run, found.stopped)))
     return found.exit_code
 
 
@@ -323,8 +323,8 @@ def compare(
             **spending(ready, yes=yes, other=other),
             **engaged,
         )
-    say(() if quiet else (*found.notes, *how_to_go_on(found.run, found.stopped, resume=False)))
     print_json(found.to_dict()) if as_json else terminal.show(terminal.assessment(found))
+    say(() if quiet else (*found.notes, *how_to_go_on(found.run, found.stopped, resume=False)))
     return found.exit_code
 
 
@@ -672,7 +672,8 @@ def shares(given: str | None) -> dict[str, float] | None:
 
 
 def say(notes: Iterable[str]) -> None:
-    """Print notes where they do not mix with results."""
+    """Print notes where they do not mix with results, after what was printed before."""
+    sys.stdout.flush()
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
 

@@ -171,9 +171,8 @@ def _moved(found: Assessment) -> str:
 def baseline(found: Baseline) -> RenderableType:
     """Lay out a baseline: what was recorded, how right it is, how often the API contradicts itself."""
     unfinished = found.stopped in ("interrupted", "failures")
-    lines = [
-        f"{'Not yet a baseline' if unfinished else 'Baseline'}, run {found.run}: {found.answers:,} answers about {found.items:,} items"
-    ]
+    what = "Not yet a baseline" if unfinished else "Baseline"
+    lines = [f"{what}, run {found.run}: {found.answers:,} answers about {found.items:,} items"]
     if not found.complete and not unfinished:
         lines[0] += " (a part of them: the old matrix will be an estimate)"
     if found.matrix is not None:
