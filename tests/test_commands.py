@@ -99,7 +99,7 @@ def test_the_key_is_nowhere(server: Server, project: Path, monkeypatch: pytest.M
     )
     (project / "masa.toml").write_text(text)
     monkeypatch.setenv("TMPDIR", str(project))
-    said = []
+    said: list[str] = []
     for faults, kinds, key in ((0.5, ("500", "reset", "html", "timeout"), KEY), (0.0, (), f"x{KEY}"), (1.0, ("404",), KEY)):
         server.faults, server.kinds = faults, kinds
         monkeypatch.setenv("SENTIMENT_KEY", key)

@@ -20,7 +20,7 @@ from masa.budget import Budget
 from masa.clients import Context
 from masa.clients.http import Http, make
 from masa.compare import compare
-from masa.engine import Limits
+from masa.engine import Engine, Limits
 from masa.journal import Journal
 from masa.records import Versions
 from masa.store import HEAD, opened
@@ -110,20 +110,140 @@ def test_a_budget_in_money_is_never_exceeded_while_calls_are_under_way(server: S
     assert found.cost == pytest.approx(0.099)
 
 
-def test_a_reservation_larger_than_the_cost_waits_for_calls_to_settle() -> None:
-    async def play() -> tuple[list[bool], int]:
-        budget = Budget(money=100)
-        got = [await budget.reserve(60)]
-        waiting = asyncio.create_task(budget.reserve(60))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        await budget.settle(60, cost=10)
-        got.append(await waiting)
-        await budget.settle(60, cost=60)
-        got.append(await budget.reserve(31))
-        return got, budget.spent_money
+def test_what_is_reserved_comes_back_once_and_never_more() -> None:
+    budget = Budget(queries=3, money=100)
+    first = budget.reserve(60)
+    assert first is not None
+    assert budget.reserve(60) is None
+    assert not budget.hopeless(60), "the first may turn out to cost less"
+    first.sent = True
+    first.settle(10)
+    first.close()
+    assert (budget.spent_queries, budget.spent_money, budget.held_money) == (1, 10, 0)
+    second, third = budget.reserve(60), budget.reserve(30)
+    assert second is not None
+    assert third is not None
+    assert budget.reserve(0) is None, "three queries are spent or under way"
+    second.sent = True
+    second.close()
+    third.close()
+    assert (budget.spent_queries, budget.spent_money) == (2, 70), "what was sent is paid for, what was not is not"
+    assert budget.hopeless(31)
 
-    assert asyncio.run(play()) == ([True, True, False], 70)
+
+@pytest.mark.parametrize("price", ["0.04", "0.001"])
+def test_stopping_at_once_near_the_end_of_a_budget_does_not_hang(server: Server, tmp_path: Path, price: str) -> None:
+    """The last calls are under way and the next one waits for what they give back."""
+    server.delay = 5
+
+    async def play() -> str:
+        with opened(tmp_path / "s.db") as kept:
+            history.begin(kept, history.Draft("x", "assess", {}, {}, np.arange(9), "d"))
+            writer = Journal(kept, 1)
+            asked = client(server, price=price, timeout=30)
+            budget = Budget(queries=5, money=100_000_000)
+            items = data()
+            engine = Engine(client=asked, journal=writer, budget=budget, limits=Limits(), item=items.item, key=lambda i: i)
+            asyncio.get_running_loop().call_later(0.5, engine.stop)
+            asyncio.get_running_loop().call_later(0.7, engine.abandon)
+            stopped = await asyncio.wait_for(engine.run(masa.Sampler(masa.Strata.build(items.label))), 4)
+            await writer.close()
+            await asked.close()
+            assert (budget.held_queries, budget.held_money) == (0, 0)
+            return stopped
+
+    assert asyncio.run(play()) == "interrupted"
+
+
+def test_cancelling_stops_paying(server: Server, tmp_path: Path) -> None:
+    server.faults, server.kinds = 1.0, ("500",)
+
+    async def play() -> int:
+        old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+        work = masa.assess_async(
+            data(), client(server), baseline=old, budget=300, store=tmp_path / "s.db", limits=Limits(first_wait=0.2)
+        )
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(work, 0.7)
+        assert time.monotonic() - began < 2
+        asked = len(server.requests)
+        await asyncio.sleep(0.5)
+        assert len(server.requests) == asked
+        return asked
+
+    assert asyncio.run(play()) > 0
+
+
+def test_aiohttp_sends_nothing_by_itself(tmp_path: Path) -> None:
+    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    with Server(faults=0.5, kinds=("reset",)) as server:
+        asked = client(server, url=f"{server.url}/classify?text={{text}}", method="GET", body=None)
+        found = masa.assess(
+            data(), asked, baseline=old, budget=60, store=tmp_path / "s.db", limits=Limits(first_wait=0.001, tries=20)
+        )
+        assert len(server.requests) == found.queries == 60
+
+
+def test_an_answer_that_is_half_a_character_is_unreadable_and_harms_nobody(server: Server, tmp_path: Path) -> None:
+    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    server.change = lambda text, label: "\ud83d" if "(7)" in text else "x\x00\x1b[31m" if "(8)" in text else label
+    found = masa.assess(data(), client(server), baseline=old, budget=300, store=tmp_path / "s.db", limits=QUICK)
+    assert found.answers == 300
+    assert found.shift is not None
+    assert masa.INVALID in found.shift.new.predictions
+
+
+def test_one_item_that_is_forbidden_does_not_stop_the_others(server: Server, tmp_path: Path) -> None:
+    real, old = client(server), masa.Column("old", ("pos",), np.zeros(300, np.int32))
+
+    class Guarded:
+        columns, priced = (), False
+        price, describe, close = real.price, real.describe, real.close
+
+        async def ask(self, item: masa.Item) -> masa.Reply:
+            if "(7)" in item.text:
+                raise masa.Fatal("HTTP 403", unless_answered=True)
+            return await real.ask(item)
+
+    found = masa.assess(data(), Guarded(), baseline=old, budget=300, store=tmp_path / "s.db", limits=QUICK)
+    assert (found.errors, found.answers, found.stopped) == (1, 299, "exhausted")
+
+
+def test_errors_alone_never_make_a_verdict(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    good = baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    server.faults, server.kinds = 1.0, ("400",)
+    down = masa.assess(data(), client(server), budget=9, store=store, limits=QUICK)
+    assert (down.stopped, down.verdict, down.exit_code) == ("failures", "undecided", 3)
+    bad = baseline(data(), client(server), budget=9, store=store, limits=QUICK)
+    assert (bad.answers, bad.exit_code) == (0, 3)
+    with opened(store) as kept:
+        current = history.current(kept, "default")
+        assert current is not None
+        assert current.id == good.run, "a baseline without answers is none"
+    server.faults = 0.15
+    some = masa.assess(data(), client(server), budget=300, store=store, limits=QUICK, fresh=True)
+    assert some.errors > 20
+    assert (some.moved, some.verdict) == ("no sign", "undecided")
+
+
+def test_strange_labels_stop_a_run_before_much_is_spent(server: Server, tmp_path: Path) -> None:
+    server.change = lambda _text, label: label.upper()
+    with pytest.raises(masa.DataError, match="none of the first 20 answers is a label") as caught:
+        baseline(data(), client(server), budget=300, store=tmp_path / "s.db", limits=QUICK)
+    assert 'labels = { "' in caught.value.hint
+    assert len(server.requests) < 40
+    server.change = lambda _text, label: "Neg" if label == "neg" else label
+    found = baseline(data(), client(server), budget=300, store=tmp_path / "s.db", limits=QUICK, fresh=True)
+    assert "'Neg', which is not the label 'neg'" in " ".join(found.notes)
+
+
+def test_a_wrong_way_to_the_label_is_told_at_once(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(masa.ApiError, match=r"no answer has 'result.lable'") as caught:
+        baseline(data(), client(server, label="result.lable"), budget=300, store=tmp_path / "s.db", limits=QUICK)
+    assert "it has result.label, result.score" in caught.value.hint
+    assert len(server.requests) < 20
 
 
 def test_the_same_call_goes_on_and_asks_nothing_twice(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -499,8 +619,6 @@ def test_it_runs_inside_a_running_loop_as_in_a_notebook(server: Server) -> None:
 
 
 def test_a_long_pause_does_not_hold_up_a_stop(tmp_path: Path) -> None:
-    from masa.engine import Engine
-
     class Never:
         columns, priced = (), False
 

@@ -1,7 +1,7 @@
 """Assess an API: what it answers now against what it answered before. The only place where the sampler and a client meet."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from masa import estimate, history, intervals, journal, live
 from masa.budget import amount, billionths
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
-from masa.dataset import Dataset
+from masa.dataset import Dataset, oddities
 from masa.engine import Limits
 from masa.errors import DataError, UsageError
 from masa.history import Draft, Run
@@ -63,10 +63,21 @@ class Old:
     """(N,) where every item has one"""
     version: str | None = None
     run: int | None = None
-    repeated: int = 0
-    contradicted: int = 0
-    """of the items that were asked twice, those answered differently"""
+    again: Mapping[int, bool] = field(default_factory=dict)
+    """the places of the items that were asked twice, and whether they were answered differently"""
+    drawn: Mapping[str, Any] | None = None
+    """how the items were chosen, where that depended on the answers"""
     notes: tuple[str, ...] = ()
+
+    @property
+    def repeated(self) -> int:
+        """How many items were asked twice."""
+        return len(self.again)
+
+    @property
+    def contradicted(self) -> int:
+        """How many of them were answered differently."""
+        return sum(self.again.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +98,10 @@ class Settings:
             raise UsageError(f"there is no method {self.method!r} for live queries", hint=f"there are {', '.join(METHODS)}")
         if not 0.0 < self.confidence < 1.0:
             raise UsageError(f"confidence is {self.confidence:g}", hint="give a share between 0 and 1, such as 0.95")
+        if self.method == "uniform" and self.mix is not None:
+            raise UsageError("the method uniform knows no other mix of labels", hint="use post-stratified, or leave out the mix")
         if not 0.0 <= self.tolerance < 1.0:
             raise UsageError(f"tolerance is {self.tolerance:g}", hint="give a share such as 0.01, one point of accuracy")
-
-
-def assess(data: Dataset, client: "Client | Callable[..., Any] | str", **options: Any) -> Assessment:
-    """Assess an API and wait for the result; see `assess_async` for the options.
-
-    >>> data = Dataset.of(["no", "yes"] * 20, predictions={"old": ["no", "yes"] * 20, "new": ["no", "no"] * 20})
-    >>> found = assess(data, "replay:new", baseline="old", budget=30, store=None)
-    >>> found.verdict, found.queries
-    ('changed', 30)
-    """
-    return live.finished(assess_async(data, client, **options))
 
 
 async def assess_async(
@@ -138,6 +140,7 @@ async def assess_async(
     with opened(store) as kept:
         data, old = compared(kept, data, asked, baseline, name=name, force=force)
         strata, difficulty = stratified(data, old, chosen)
+        _refuse_other_strata(old, chosen, difficulty)
         draft = Draft(
             name=name,
             kind="assess",
@@ -167,8 +170,11 @@ async def assess_async(
             finally:
                 await asked.close()
             result = conclude(session, strata, old, chosen, stopped, sides)
-            _close(kept, run, result)
+            _close(kept, session, result)
     return result
+
+
+assess = live.waiting(assess_async)
 
 
 def conclude(
@@ -185,23 +191,24 @@ def conclude(
     compared_to, differing = _differences(data, past, old)
     shift = change = bound = uniform = None
     surprises: tuple[Surprise, ...] = ()
-    notes = list(session.notes)
+    notes = list(session.all_notes)
     if sampler.answered:
-        old_matrix, old_tally = _old_matrix(sampler.strata, old)
+        old_matrix, old_tally = _old_matrix(sampler.strata, old, exact=finite)
         shift = estimate.shift(tally, old=old_matrix, strata=sampler.strata)
         new = intervals.matrix_spread(tally, sampler.group_items, finite=finite)
         before = intervals.EXACT if old_tally is None else intervals.matrix_spread(old_tally, sampler.strata.size, finite=finite)
         bound = (new + before).bound(settings.confidence)
         change = _accuracy_change(tally, sampler, old_tally, shift, settings.confidence, finite=finite)
-        surprises = surprising(shift, tally, sampler.group_items, finite=finite)
+        surprises = surprising(shift, tally, sampler.group_items, old_tally, strata.size, finite=finite)
         uniform = _uniform_queries(new, len(data), finite=finite)
         notes += _cautions(sampler, tally, old)
-    moved = _moved(len(compared_to), len(differing), old)
-    if moved == "yes" and not old.repeated and old.run is not None:
+    moved = _moved(strata, compared_to, differing, old)
+    if differing and not old.repeated and old.run is not None:
         notes.append(
             "whether the API contradicts itself was not measured (masa baseline --repeat N does); it is taken to repeat itself"
         )
     called = version(past)
+    notes += odd_answers(data, past)
     if called and ", " in called:
         notes.append(f"the provider named more than one version during this run: {called}")
     failed = stopped == "failures"
@@ -223,7 +230,7 @@ def conclude(
         surprising=surprises,
         compared=len(compared_to),
         differing=len(differing),
-        changed_items=tuple(differing[:MOST_ITEMS]),
+        changed_items=tuple(item for _, item in zip(range(MOST_ITEMS), differing.values(), strict=False)),
         api_version=Versions(old.version, called),
         uniform_queries=uniform,
         method=settings.method,
@@ -282,7 +289,8 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
     if not len(places):
         raise DataError(f"run {run.id} has no answer about any of these items", hint="make a new baseline (masa baseline)")
     complete = len(places) == len(data)
-    pairs = [(past.answers[key].prediction, again) for key, again in past.repeats.items() if key in past.answers]
+    place = live.places(data, past.repeats)
+    pairs = {key: (past.answers[key].prediction, again) for key, again in past.repeats.items() if key in past.answers}
     return data, Old(
         places,
         answers,
@@ -290,8 +298,8 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
         _confidence(store, data, run),
         version(past),
         run.id,
-        repeated=len(pairs),
-        contradicted=sum(first != again for first, again in pairs),
+        again={place[key]: pair[0] != pair[1] for key, pair in pairs.items() if key in place and ERROR not in pair},
+        drawn=run.settings if run.kind == "assess" and run.settings["method"] == "masa" and not complete else None,
         notes=tuple(notes),
     )
 
@@ -327,16 +335,11 @@ def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Cli
 
 def budgeted(client: Client, budget: int | None, money: "float | str | None") -> Spending:
     """Check what may be spent: nothing is paid without a limit, and money is counted only where there is a price."""
-    if budget is None and money is None and not free(client):
+    if budget is None and money is None and not live.free(client):
         raise UsageError("no budget was given", hint="give budget= in queries, or money=; len(data) asks every item")
     if money is not None and not client.priced:
         raise UsageError("a budget in money needs a price", hint="tell what a call costs, or give a budget in queries")
     return Spending(budget, None if money is None else billionths(money))
-
-
-def free(client: Client) -> bool:
-    """Say whether asking costs nothing."""
-    return isinstance(client, ReplayClient)
 
 
 def comparable(client: Client, data: Dataset) -> dict[str, Any]:
@@ -361,14 +364,25 @@ def stratified(data: Dataset, old: Old | None, settings: Settings) -> tuple[Stra
     return strata, words
 
 
+def _refuse_other_strata(old: Old, settings: Settings, difficulty: str) -> None:
+    """Raise if the old answers were drawn adaptively from other strata: what they weigh would be wrong."""
+    if old.drawn is not None and (old.drawn["levels"], old.drawn["difficulty"]) != (settings.levels, difficulty):
+        was = f"{old.drawn['levels']} levels of {old.drawn['difficulty'] or 'nothing'}"
+        raise UsageError(
+            f"run {old.run}, the baseline, chose its items adaptively from {was}, not from {settings.levels} levels of "
+            f"{difficulty or 'nothing'}: its answers cannot be weighed here",
+            hint="assess with the same difficulty and levels, or make a baseline with masa baseline",
+        )
+
+
 def _identity(settings: Settings, difficulty: str) -> dict[str, Any]:
     mix = None if settings.mix is None else dict(settings.mix)
     return {"method": settings.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": difficulty}
 
 
-def _old_matrix(strata: Strata, old: Old) -> tuple[Matrix, Tally | None]:
-    """Give the old matrix, and the counts it is estimated from where it is not known."""
-    if old.complete:
+def _old_matrix(strata: Strata, old: Old, *, exact: bool) -> tuple[Matrix, Tally | None]:
+    """Give the old matrix, and the counts it is estimated from where it is not known, or the API contradicts itself."""
+    if old.complete and exact:
         return estimate.true_matrix(strata, old.answers), None
     tally = counted(strata, old.places, old.answers)
     return estimate.matrix(tally), tally
@@ -381,22 +395,32 @@ def _accuracy_change(
     if old_tally is not None:
         old = intervals.accuracy_spread(old_tally, sampler.strata.size, finite=finite)
     margin, change = (new + old).margin(confidence), shift.accuracy.change
-    # Labels without an answer count zero, but all of their items may be right.
-    return Interval(change, max(-1.0, change - margin - old.blind), min(1.0, change + margin + new.blind))
+    # Labels without an answer count zero, and items that failed count as wrong, but all of them may be right.
+    below, above = (side.blind + share_of(ERROR, matrix) for side, matrix in ((old, shift.old), (new, shift.new)))
+    return Interval(change, max(-1.0, change - margin - below), min(1.0, change + margin + above))
 
 
-def surprising(shift: Shift, tally: Tally, items: Ints, *, finite: bool) -> tuple[Surprise, ...]:
-    """Give the entries that moved more than chance explains, the surest first; items (G,) are those of the tally's groups."""
+def share_of(prediction: str, matrix: Matrix) -> float:
+    """Give the share of all items that get a prediction."""
+    return float(matrix.values[:, matrix.predictions.index(prediction)].sum()) if prediction in matrix.predictions else 0.0
+
+
+def surprising(
+    shift: Shift, tally: Tally, items: Ints, old: Tally | None = None, old_items: Ints | None = None, *, finite: bool
+) -> tuple[Surprise, ...]:
+    """Give the entries that moved more than chance explains, the surest first.
+
+    Items (G,) are those of the tally's groups; an old matrix that is an estimate comes with its counts too.
+    """
     from scipy.special import ndtr
 
     weight = shift.old.values.sum(axis=1, keepdims=True)
-    old, new = (matrix.values / np.where(weight > 0.0, weight, 1.0) for matrix in (shift.old, shift.new))
-    laid_out = replace(
-        tally,
-        predictions=shift.new.predictions,
-        cell_prediction=np.array([shift.new.predictions.index(tally.predictions[j]) for j in tally.cell_prediction], np.int32),
-    )
-    deviations = intervals.entry_deviations(laid_out, items, rates=old, finite=finite)
+    before, now = (matrix.values / np.where(weight > 0.0, weight, 1.0) for matrix in (shift.old, shift.new))
+    rates = before
+    deviations = intervals.entry_deviations(_on(tally, shift.new.predictions), items, rates=rates, finite=finite)
+    if old is not None and old_items is not None:
+        then = intervals.entry_deviations(_on(old, shift.new.predictions), old_items, rates=rates, finite=finite)
+        deviations = np.hypot(deviations, then)
     answered = np.bincount(tally.cell_label, tally.counts, len(tally.labels))
     found = []
     for i, j in zip(*np.nonzero(np.abs(shift.values) > 1e-12), strict=True):
@@ -405,16 +429,23 @@ def surprising(shift: Shift, tally: Tally, items: Ints, *, finite: bool) -> tupl
             continue
         chance = 2.0 * float(ndtr(-abs(shift.values[i, j]) / max(deviations[i, j], 1e-300)))
         if chance < SURPRISING:
-            found.append(Surprise(label, prediction, float(old[i, j]), float(new[i, j]), chance))
+            found.append(Surprise(label, prediction, float(before[i, j]), float(now[i, j]), chance))
     return tuple(sorted(found, key=lambda surprise: (surprise.chance, -abs(surprise.new - surprise.old))))
 
 
-def _differences(data: Dataset, past: Past, old: Old) -> tuple[list[int], list[ChangedItem]]:
-    """Give the places whose old and new answers are both known, and the items where they differ."""
+def _on(tally: Tally, predictions: tuple[str, ...]) -> Tally:
+    """Lay counts out on these predictions, which must name at least those that occur."""
+    column = np.array([predictions.index(name) for name in tally.predictions], np.int32)
+    return replace(tally, predictions=predictions, cell_prediction=column[tally.cell_prediction])
+
+
+def _differences(data: Dataset, past: Past, old: Old) -> tuple[list[int], dict[int, ChangedItem]]:
+    """Give the places whose old and new answers are both known, and the items where they differ, by place."""
     places, answers = live.known(data, past)
     before = np.full(len(data), -1, np.int32)
     before[old.places] = old.answers.codes
-    both, differing = [], []
+    both: list[int] = []
+    differing: dict[int, ChangedItem] = {}
     for place, code, then in zip(places.tolist(), answers.codes.tolist(), before[places].tolist(), strict=True):
         was, new = old.answers.values[then] if then >= 0 else ERROR, answers.values[code]
         if ERROR in (was, new):
@@ -422,26 +453,30 @@ def _differences(data: Dataset, past: Past, old: Old) -> tuple[list[int], list[C
         both.append(place)
         if was != new:
             label = data.label.values[data.label.codes[place]]
-            differing.append(ChangedItem(data.name(place), label, was, new))
+            differing[place] = ChangedItem(data.name(place), label, was, new)
     return both, differing
 
 
-def _moved(compared_to: int, differing: int, old: Old) -> str:
+def _moved(strata: Strata, compared_to: list[int], differing: Collection[int], old: Old) -> str:
+    """Say whether anything changed: without a measured noise any difference is proof, with it more than the noise explains."""
     if not differing:
         return "no sign"
-    if not old.contradicted:
+    if not old.repeated:
         return "yes"
-    from scipy.stats import fisher_exact
-
-    table = [[differing, compared_to - differing], [old.contradicted, old.repeated - old.contradicted]]
-    return "yes" if fisher_exact(table, alternative="greater").pvalue < SURE else "noise"
+    # Like with like: the sampler asks more where answers vary, and there an API contradicts itself more often too.
+    changes, noise = (np.array(places, np.int64) for places in (compared_to, list(old.again)))
+    chance = intervals.more_often(
+        strata.of(changes), np.isin(changes, list(differing)), strata.of(noise), np.array(list(old.again.values()), bool)
+    )
+    return "yes" if chance < SURE else "noise"
 
 
 def verdict(change: Interval, tolerance: float) -> str:
     """Say whether a change matters: all of its interval is outside the tolerance, or inside it, or neither."""
-    if change.low > tolerance or change.high < -tolerance:
+    slack = tolerance + 1e-12  # What rounding alone may make of no change.
+    if change.low > slack or change.high < -slack:
         return "changed"
-    return "unchanged" if -tolerance <= change.low and change.high <= tolerance else "undecided"
+    return "unchanged" if -slack <= change.low and change.high <= slack else "undecided"
 
 
 def _uniform_queries(new: intervals.Spread, items: int, *, finite: bool) -> int | None:
@@ -469,6 +504,11 @@ def _cautions(sampler: Sampler, tally: Tally, old: Old) -> list[str]:
     return notes
 
 
+def odd_answers(data: Dataset, past: Past) -> list[str]:
+    """Tell what about the answers is probably not what the user meant."""
+    return list(oddities(data.label, replace(live.known(data, past)[1], name="the API"))) if past.answers else []
+
+
 def version(past: Past) -> str | None:
     """Give what the provider called its model, all of it if that changed during a run."""
     found = dict.fromkeys(answer.version for answer in past.answers.values() if answer.version)
@@ -481,9 +521,8 @@ def _error(sampler: Sampler) -> float | None:
     return float(intervals.matrix_spread(sampler.tally(), sampler.group_items).error2 ** 0.5)
 
 
-def _close(store: Store, run: Run, result: Assessment) -> None:
+def _close(store: Store, session: Session, result: Assessment) -> None:
     if result.stopped in ("interrupted", "failures"):
-        history.pause(store, run.id, result.stopped)
+        history.pause(store, session.run.id, result.stopped)
     else:
-        # Names of items may be anything, a mail address too; they are told, not kept.
-        history.finish(store, run.id, result.stopped, {**result.to_dict(), "changed_items": []})
+        history.finish(store, session.run.id, result.stopped, session.kept(result.to_dict()))

@@ -9,7 +9,7 @@ import numpy as np
 import sqlalchemy as sql
 
 from masa import estimate, history, journal, live
-from masa.assess import Settings, as_client, budgeted, comparable, keys, laid_over, stratified
+from masa.assess import Settings, as_client, budgeted, comparable, keys, laid_over, odd_answers, stratified
 from masa.budget import amount
 from masa.clients import Client
 from masa.dataset import Dataset
@@ -18,16 +18,11 @@ from masa.errors import UsageError
 from masa.history import Draft, Run
 from masa.intervals import share
 from masa.journal import Past
-from masa.live import Choice, Session
+from masa.live import Choice, Session, Spending
 from masa.records import ERROR, Answer, Baseline, Column, Floats, Progress, Query
 from masa.sampler import Sampler, counted
 from masa.store import DEFAULT, Store, call, opened
 from masa.strata import Strata
-
-
-def baseline(data: Dataset, client: "Client | Callable[..., Any] | str", **options: Any) -> Baseline:
-    """Record a baseline and wait for it; see `baseline_async` for the options."""
-    return live.finished(baseline_async(data, client, **options))
 
 
 async def baseline_async(
@@ -52,9 +47,9 @@ async def baseline_async(
     `repeat` items are then asked a second time, to see how often the API contradicts itself.
     """
     asked = as_client(client, data)
-    if repeat < 0:
-        raise UsageError(f"repeat is {repeat}", hint="give the number of items to ask twice, 0 for none")
     spending = budgeted(asked, budget, money)
+    if repeat < 0 or (budget is not None and repeat >= budget):
+        raise UsageError(f"repeat is {repeat}", hint="give the number of items to ask twice: 0 or more, and less than the budget")
     settings = Settings(levels=levels, seed=seed)
     strata, difficulty = stratified(data, None, settings)
     draft = Draft(
@@ -69,26 +64,33 @@ async def baseline_async(
         run, notes = live.choose(kept, draft, Choice(resume, fresh))
         with live.claimed(kept, run):
             past = journal.past(kept, run.id)
-            session = Session(run, data, asked, limits or Limits(), spending, past, [*data.notes, *notes], progress)
+            kept_back = Spending(
+                None if spending.queries is None else spending.queries - repeat,
+                None if spending.money is None else spending.money - repeat * max(asked.price(data.item(0)), 0),
+            )
+            session = Session(run, data, asked, limits or Limits(), kept_back, past, [*data.notes, *notes], progress=progress)
             session.interruptible = interruptible
             # In proportion to the strata, at least one of each: unbiased whatever the answers are.
             sampler = Sampler(strata, method="optimal", seed=seed, uncertainty=np.ones(len(strata)))
             try:
                 stopped = await live.ask(kept, session, sampler)
-                if stopped in ("exhausted", "budget") and repeat:
-                    again = Again(data, session.past, repeat, seed)
-                    if again.left:
-                        stopped = await live.ask(kept, session, again, repeat=True)
+                if stopped in ("exhausted", "budget") and repeat and session.past.answers:
+                    again, session.spending = Again(data, session.past, repeat), spending
+                    ended = await live.ask(kept, session, again, repeat=True)
+                    stopped = ended if ended in ("interrupted", "failures") else stopped
             finally:
                 await asked.close()
             priced = asked.priced
-            result = _concluded(kept, run, data, session.past, stopped, notes=tuple(session.notes), priced=priced)
-            if stopped in ("interrupted", "failures"):
+            result = _concluded(kept, run, data, session.past, stopped, notes=session.all_notes, priced=priced)
+            if stopped in ("interrupted", "failures") or not result.answers:
                 history.pause(kept, run.id, stopped)
             else:
-                history.finish(kept, run.id, stopped, result.to_dict())
+                history.finish(kept, run.id, stopped, session.kept(result.to_dict()))
                 history.accept(kept, run.id)
     return result
+
+
+baseline = live.waiting(baseline_async)
 
 
 def take_over(
@@ -141,14 +143,12 @@ def take_over(
 
 
 class Again:
-    """Items to ask a second time: a random choice of those that have an answer, the same one at every resume."""
+    """Items to ask a second time: those with the smallest keys. Keys are hashes: a random choice, and always the same one."""
 
-    def __init__(self, data: Dataset, past: Past, count: int, seed: int) -> None:
-        place = live.places(data, [*past.answers, *past.repeats])
-        answered = sorted(place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR)
-        chosen = np.random.default_rng([seed, 1]).permutation(len(answered))[:count]
-        done = {place[key] for key in past.repeats}
-        self.left = [answered[number] for number in chosen.tolist() if answered[number] not in done]
+    def __init__(self, data: Dataset, past: Past, count: int) -> None:
+        place = live.places(data, past.answers)
+        answered = sorted(key for key, recorded in past.answers.items() if recorded.prediction != ERROR)
+        self.left = [place[key] for key in answered[:count] if key not in past.repeats]
 
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next items."""
@@ -171,12 +171,15 @@ def _concluded(
     if past.answers:
         same, old = laid_over(store, data, run)
         strata = Strata.build(same.label)
+        notes = (*notes, *odd_answers(data, past))
         matrix = (
             estimate.true_matrix(strata, old.answers)
             if old.complete
             else estimate.matrix(counted(strata, old.places, old.answers))
         )
         version, repeated, contradicted = old.version, old.repeated, old.contradicted
+    if 0 < repeated < run.settings.get("repeat", 0):
+        notes = (*notes, f"only {repeated:,} of {run.settings['repeat']:,} items could be asked twice within the budget")
     return Baseline(
         run=run.id,
         stopped=stopped,

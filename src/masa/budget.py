@@ -1,7 +1,6 @@
 """What may be spent, held to the call and the billionth: reserved before a call, settled after it."""
 
-import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
 
 from masa.errors import UsageError
@@ -43,36 +42,47 @@ class Budget:
     """in billionths"""
     spent_queries: int = 0
     spent_money: int = 0
-    _held_queries: int = 0
-    _held_money: int = 0
-    _settled: asyncio.Condition = field(default_factory=asyncio.Condition)
+    held_queries: int = 0
+    held_money: int = 0
 
-    async def reserve(self, price: int) -> bool:
-        """Take one call from the budget, waiting for calls under way to settle where that may make room; say whether it fits."""
-        async with self._settled:
-            while not self._fits(price, self._held_queries, self._held_money):
-                if not self._held_queries or not self._fits(price, 0, 0):
-                    return False
-                await self._settled.wait()
-            self._held_queries += 1
-            self._held_money += price
-            return True
+    def reserve(self, price: int) -> "Hold | None":
+        """Take one call from the budget, if it fits beside those under way."""
+        if not self._fits(price, self.held_queries, self.held_money):
+            return None
+        self.held_queries += 1
+        self.held_money += price
+        return Hold(self, price)
 
-    async def settle(self, price: int, *, cost: int | None) -> None:
-        """Close a call that was reserved at this price: what it cost, or None where it was not billed."""
-        async with self._settled:
-            self._held_queries -= 1
-            self._held_money -= price
-            if cost is not None:
-                self.spent_queries += 1
-                self.spent_money += cost
-            self._settled.notify_all()
-
-    @property
-    def used_up(self) -> bool:
-        """Whether not even a call for nothing fits any more."""
-        return not self._fits(0, 0, 0)
+    def hopeless(self, price: int) -> bool:
+        """Say that a call would not fit even if those under way turned out to be free."""
+        return not self._fits(price, 0, 0)
 
     def _fits(self, price: int, queries: int, money: int) -> bool:
         enough_queries = self.queries is None or self.spent_queries + queries < self.queries
         return enough_queries and (self.money is None or self.spent_money + money + price <= self.money)
+
+
+@dataclass(slots=True)
+class Hold:
+    """What is reserved for one call."""
+
+    budget: Budget
+    price: int
+    sent: bool = False
+    """whether the call may have left"""
+    open: bool = True
+
+    def settle(self, cost: int | None) -> None:
+        """Pay what the call cost, None where it was not billed, and give the rest back; a second time does nothing."""
+        if not self.open:
+            return
+        self.open = False
+        self.budget.held_queries -= 1
+        self.budget.held_money -= self.price
+        if cost is not None:
+            self.budget.spent_queries += 1
+            self.budget.spent_money += cost
+
+    def close(self) -> None:
+        """Settle a call of which nothing more is known: if it may have left, it is paid for."""
+        self.settle(self.price if self.sent else None)

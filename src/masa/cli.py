@@ -201,13 +201,14 @@ def assess(
     from masa.report import terminal
 
     task = prepared(locals())
+    limits = spending(task, yes=yes)
     with running(quiet=quiet, verbose=verbose) as progress:
         found = run(
             task.data,
             task.client,
             baseline=task.old if task.old is not None and baseline is None else baseline,
             settings=task.settings,
-            **spending(task, yes=yes),
+            **limits,
             **engagement(task, resume=resume, fresh=fresh, progress=progress),
             force=force,
         )
@@ -261,6 +262,7 @@ def baseline(
         found = imported(given)
     else:
         task = prepared(given)
+        limits = spending(task, yes=yes, repeat=repeat)
         with running(quiet=quiet, verbose=verbose) as progress:
             found = run(
                 task.data,
@@ -268,7 +270,7 @@ def baseline(
                 repeat=repeat,
                 levels=task.settings.levels,
                 seed=task.settings.seed,
-                **spending(task, yes=yes, repeat=repeat),
+                **limits,
                 **engagement(task, resume=resume, fresh=fresh, progress=progress),
             )
     print_json(found.to_dict()) if as_json else terminal.show(terminal.baseline(found))
@@ -311,6 +313,7 @@ def compare(
     apis = found_config.named(a), found_config.named(b)
     ready = task(found_config.model_copy(update={"api": apis[1]}), also=apis[:1])
     other = made(apis[0], ready.data, found_config.data.input)
+    limits = spending(ready, yes=yes, other=other)
     with running(quiet=quiet, verbose=verbose) as progress:
         engaged = engagement(ready, resume=None, fresh=fresh, progress=progress)
         del engaged["resume"]
@@ -320,7 +323,7 @@ def compare(
             ready.client,
             settings=ready.settings,
             sides=(a, b),
-            **spending(ready, yes=yes, other=other),
+            **limits,
             **engaged,
         )
     print_json(found.to_dict()) if as_json else terminal.show(terminal.assessment(found))
@@ -452,6 +455,24 @@ def clients(as_json: Json = False) -> None:
     print_json({"clients": found}) if as_json else print("\n".join(f"{name}  ({who})" for name, who in found.items()))
 
 
+@app.command(name="history")
+def list_runs(config: ConfigFile = None, store: StoreFile = None, as_json: Json = False) -> None:
+    """List the runs in the store, and which of them is the baseline."""
+    from masa import history
+    from masa.config import where
+    from masa.report import terminal
+    from masa.store import opened
+
+    with opened(where(config, store), make=False) as kept:
+        runs = history.runs(kept)
+        baselines = {found.id for name in history.names(kept) if (found := history.current(kept, name)) is not None}
+    if as_json:
+        keys = ("id", "kind", "name", "created", "finished", "stopped")
+        print_json({"runs": [{**{key: getattr(run, key) for key in keys}, "baseline": run.id in baselines} for run in runs]})
+    else:
+        terminal.show(terminal.runs(runs, baselines))
+
+
 @app.command()
 def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False) -> None:
     """Show a finished assessment again; asks nothing."""
@@ -463,9 +484,10 @@ def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, a
 
     with opened(where(config, store), make=False) as kept:
         found = history.find(kept, run)
-    if found.kind != "assess" or found.result is None:
-        what = f"run {run} is a {found.kind}" if found.kind != "assess" else f"run {run} is not finished"
-        raise UsageError(what, hint="masa report shows finished assessments")
+    if found.result is None:
+        raise UsageError(f"run {run} is not finished", hint="masa report shows finished runs; run its command again to finish it")
+    if found.kind not in ("assess", "compare"):
+        raise UsageError(f"run {run} is a baseline", hint="masa report shows assessments and comparisons")
     print_json(found.result) if as_json else terminal.show(terminal.assessment(Assessment.from_dict(found.result)))
 
 
@@ -561,19 +583,21 @@ def decide(what: str, given: str | None, guessed: str | None, known: list[str], 
 
 def spending(task: "Task", *, yes: bool, repeat: int = 0, other: "Client | None" = None) -> dict[str, Any]:
     """Give the budget; without one, show what asking everything would cost and ask, or refuse where nobody can be asked."""
-    from masa.assess import free
-    from masa.live import money_text
+    from masa.config import worst_price
+    from masa.live import free, money_text
 
     budget = task.config.budget
     if budget.queries is not None or budget.money is not None or (free(task.client) and (other is None or free(other))):
         return {"budget": budget.queries, "money": budget.money}
-    twice = other is not None and not free(other)
-    worst, most = (task.worst if not twice else None), len(task.data) * (2 if twice else 1) + repeat
-    words = f"up to {most:,} queries" + ("" if worst is None else f", at the most {money_text(worst)}")
+    asked = [client for client in (task.client, other) if client is not None and not free(client)]
+    most = len(task.data) * len(asked) + repeat
+    worst = sum(worst_price(client, task.data, repeat=repeat) for client in asked)
+    words = f"up to {most:,} queries" + (f", at the most {money_text(worst)}" if all(client.priced for client in asked) else "")
     if not yes:
         if not sys.stdin.isatty() or not sys.stderr.isatty():
             raise UsageError(f"no budget was given: this may take {words}", hint="give --budget N or --money M, or --yes for all")
-        typer.confirm(f"This may take {words}. Go on?", abort=True, err=True)
+        if not typer.confirm(f"This may take {words}. Go on?", err=True):
+            raise UsageError("nothing was asked, nothing was spent", hint="give --budget N or --money M to spend less")
     return {"budget": most}
 
 
@@ -594,7 +618,7 @@ def how_to_go_on(run: int, stopped: str, *, resume: bool = True) -> list[str]:
     """Give the command that goes on with a run that did not come to its end."""
     if stopped not in ("interrupted", "failures"):
         return []
-    words = [word for word in sys.argv[1:] if word not in ("--fresh", "-y", "--yes")]
+    words = [word for word in sys.argv[1:] if word != "--fresh"]
     again = shlex.join(["masa", *words, *(["--resume", str(run)] if resume and "--resume" not in words else [])])
     return [f"run {run} is kept; to go on: {again}"]
 

@@ -1,5 +1,6 @@
 """Two APIs side by side on the same items: should I migrate?"""
 
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from masa.assess import (
     budgeted,
     comparable,
     keys,
+    share_of,
     stratified,
     surprising,
     verdict,
@@ -47,18 +49,6 @@ from masa.store import DEFAULT, opened
 from masa.strata import Strata
 
 
-def compare(
-    data: Dataset, a: "Client | Callable[..., Any] | str | Column", b: "Client | Callable[..., Any] | str", **options: Any
-) -> Assessment:
-    """Compare two APIs and wait for the result; see `compare_async` for the options.
-
-    >>> data = Dataset.of(["no", "yes"] * 20, predictions={"one": ["no", "yes"] * 20, "other": ["no", "no"] * 20})
-    >>> compare(data, "replay:one", "replay:other", store=None).accuracy_change
-    Interval(estimate=-0.5, low=-0.5, high=-0.5)
-    """
-    return live.finished(compare_async(data, a, b, **options))
-
-
 async def compare_async(
     data: Dataset,
     a: "Client | Callable[..., Any] | str | Column",
@@ -79,6 +69,10 @@ async def compare_async(
 
     Where A's answers are all recorded (a column), only B is asked, as in an assessment. Otherwise items are drawn from
     every stratum in proportion; A is asked about as many as half the budget allows, then B about the same ones.
+
+    >>> data = Dataset.of(["no", "yes"] * 20, predictions={"one": ["no", "yes"] * 20, "other": ["no", "no"] * 20})
+    >>> compare(data, "replay:one", "replay:other", store=None).accuracy_change
+    Interval(estimate=-0.5, low=-0.5, high=-0.5)
     """
     common: dict[str, Any] = {
         "limits": limits,
@@ -109,7 +103,9 @@ async def compare_async(
             draft = Draft(name, "compare", what, comparable(client, data), keys(data), data.fingerprint(), partner)
             run, notes = live.choose(kept, draft, Choice(fresh=fresh))
             with live.claimed(kept, run):
-                session = Session(run, data, client, limits or Limits(), may, journal.past(kept, run.id), notes, progress)
+                session = Session(
+                    run, data, client, limits or Limits(), may, journal.past(kept, run.id), notes, progress=progress
+                )
                 session.interruptible = interruptible
                 try:
                     session.stopped = await live.ask(kept, session, source)
@@ -132,8 +128,11 @@ async def compare_async(
             if other.stopped in ("interrupted", "failures"):
                 history.pause(kept, session.run.id, other.stopped)
             else:
-                history.finish(kept, session.run.id, session.stopped, {**result.to_dict(), "changed_items": []})
+                history.finish(kept, session.run.id, session.stopped, one.kept(other.kept(result.to_dict())))
     return result
+
+
+compare = live.waiting(compare_async)
 
 
 class Listed:
@@ -141,14 +140,17 @@ class Listed:
 
     def __init__(self, data: Dataset, past: Past) -> None:
         place = live.places(data, past.answers)
-        self._left = [place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR]
+        self._left = deque(place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR)
         self._done: set[int] = set()
 
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next items."""
-        self._left = [place for place in self._left if place not in self._done]
-        given, self._left = self._left[:n], self._left[n:]
-        return [Query(place, -1) for place in given]
+        given: list[Query] = []
+        while self._left and len(given) < n:
+            place = self._left.popleft()
+            if place not in self._done:
+                given.append(Query(place, -1))
+        return given
 
     def tell(self, answer: Answer) -> None:
         """Do not ask about it again."""
@@ -175,8 +177,9 @@ def _concluded(
         matrix, right = intervals.paired_spreads(strata, both, a, b)
         bound, margin = matrix.bound(settings.confidence), right.margin(settings.confidence) + right.blind
         gain = shift.accuracy.change
-        change = Interval(gain, max(-1.0, gain - margin), min(1.0, gain + margin))
-        found = surprising(shift, tallies[1], strata.size, finite=True)
+        below, above = (share_of(ERROR, side) for side in (shift.old, shift.new))
+        change = Interval(gain, max(-1.0, gain - margin - below), min(1.0, gain + margin + above))
+        found = surprising(shift, tallies[1], strata.size, tallies[0], strata.size, finite=True)
     pairs = [(int(place), a.values[i], b.values[j]) for place, i, j in zip(both, a.codes, b.codes, strict=True)]
     labels = [data.label.values[data.label.codes[place]] for place, _, _ in pairs]
     differing = [
@@ -190,12 +193,12 @@ def _concluded(
         run=other.run.id,
         verdict="undecided" if unfinished or change is None else verdict(change, settings.tolerance),
         moved="yes" if differing else "no sign",
-        stopped=other.stopped,
+        stopped="budget" if "budget" in (one.stopped, other.stopped) and not unfinished else other.stopped,
         items=len(data),
         queries=sum(past.queries for past in pasts),
         answers=sum(answer.prediction != ERROR for past in pasts for answer in past.answers.values()),
         errors=sum(answer.prediction == ERROR for past in pasts for answer in past.answers.values()),
-        cost=amount(sum(past.money for past in pasts)) if one.client.priced and other.client.priced else None,
+        cost=amount(sum(past.money for past in pasts)) if one.client.priced or other.client.priced else None,
         confidence=settings.confidence,
         tolerance=settings.tolerance,
         shift=shift,
@@ -210,7 +213,7 @@ def _concluded(
         method="proportional",
         seed=settings.seed,
         sides=sides,
-        notes=(*data.notes, *one.notes, *(other.notes if other is not one else ())),
+        notes=(*data.notes, *one.all_notes, *(other.all_notes if other is not one else ())),
     )
 
 

@@ -16,10 +16,10 @@ from masa.budget import amount
 from masa.clients import Client, Context
 from masa.clients.replay import Options as ReplayOptions
 from masa.clients.replay import ReplayClient
-from masa.clients.settings import Settings, checked, explained, first
+from masa.clients.settings import Settings, checked, explained, first, in_words
 from masa.dataset import Dataset, read
 from masa.engine import Limits
-from masa.errors import ConfigError
+from masa.errors import ConfigError, MasaError
 from masa.records import Assessment, Column
 from masa.store import DEFAULT, opened
 from masa.table import Table
@@ -131,7 +131,7 @@ class Config(Settings):
         try:
             return cls.model_validate(content)
         except ValidationError as exc:
-            raise _explained(exc, cls, file) from exc
+            raise _explained(exc, cls, file, flags or {}) from exc
 
     def named(self, name: str) -> Api:
         """Give the API called so in `[apis.NAME]`, or the one in `[api]` for `api`, or the client of that name."""
@@ -162,13 +162,11 @@ class Task:
     old: Column | None
     settings: AssessSettings
 
-    @property
-    def worst(self) -> int | None:
-        """The price of asking about every item once, in billionths; None where only queries are counted."""
-        if not self.client.priced:
-            return None
-        most = [self.client.price(self.data.item(place)) for place in range(len(self.data))]
-        return sum(most)
+
+def worst_price(client: Client, data: Dataset, *, repeat: int = 0) -> int:
+    """Give the most that asking about every item once can cost, and about the dearest ones again, in billionths."""
+    prices = [client.price(data.item(place)) for place in range(len(data))] if client.priced else [0]
+    return sum(prices) + repeat * max(prices)
 
 
 def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
@@ -247,9 +245,14 @@ def validated(task: Task) -> Validated:
         with opened(config.store) as kept:
             run = history.current(kept, config.name)
             if run is not None:
-                data, old = compared(kept, data, task.client, None, name=config.name)
-                found = f"run {run.id} of {run.created[:10]}, {len(old.places):,} answers"
-                notes += old.notes
+                found = f"run {run.id} of {run.created[:10]}"
+                try:
+                    data, old = compared(kept, data, task.client, None, name=config.name)
+                except MasaError as exc:
+                    notes.append(f"{exc.message} (a new masa baseline mends that)")
+                else:
+                    found += f", {len(old.places):,} answers"
+                    notes += old.notes
     strata, _ = stratified(data, old, task.settings)
     budget = config.budget
     if budget.queries is not None and budget.queries < 2 * len(strata):
@@ -257,13 +260,12 @@ def validated(task: Task) -> Validated:
             f"the budget of {budget.queries:,} queries cannot ask two items of each of the {len(strata):,} strata; "
             f"raise it to {2 * len(strata):,} or more, or lower the levels"
         )
-    worst = task.worst
     return Validated(
         items=len(data),
         labels=len(data.label.values),
         strata=len(strata),
         client=str(task.client.describe().get("api", "")),
-        worst_cost=None if worst is None else amount(worst),
+        worst_cost=amount(worst_price(task.client, data)) if task.client.priced else None,
         queries=budget.queries,
         money=budget.money,
         baseline=found,
@@ -339,12 +341,20 @@ def _set(content: dict[str, Any], path: list[str], value: object) -> None:
     content[path[-1]] = value
 
 
-def _explained(exc: ValidationError, model: type[Config], file: Path | None) -> ConfigError:
+OPTIONS = {"data.path": "DATA", "api.client": "--api", "budget.queries": "--budget"}
+"""Options that are not called like the last part of the key they override."""
+
+
+def _explained(exc: ValidationError, model: type[Config], file: Path | None, given: Mapping[str, Any]) -> ConfigError:
     error = first(exc)
     path = tuple(str(part) for part in error["loc"])
+    key = ".".join(path[:2])
+    if given.get(key) not in (None, ()):
+        option = OPTIONS.get(key, f"--{path[-1].replace('_', '-')}")
+        return ConfigError(f"{option}: {in_words(error)}", hint="see masa COMMAND --help, or docs/cli.md")
     flags = {
-        ("data",): ("no data was given", "name a file: masa assess DATA --label COL ..., or write masa.toml with masa init DATA"),
-        ("data", "path"): ("no data was given", "name a file: masa assess DATA --label COL ..."),
+        ("data",): ("no data was given", "name a file and its labels, DATA --label COL, or write masa.toml with masa init DATA"),
+        ("data", "path"): ("no data was given", "name a file, or set path in [data]"),
         ("data", "label"): ("no column of labels was given", "name it with --label COL"),
         ("api", "client"): ("no API was given", "name a client with --api, or set client in [api]"),
     }

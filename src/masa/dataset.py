@@ -42,6 +42,9 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.label.codes)
 
+    def __repr__(self) -> str:
+        return f"<Dataset {self.source}: {len(self):,} items, {len(self.label.values):,} labels>"
+
     def item(self, place: int) -> Item:
         """Give an item as a client sees it."""
         if self.inputs is None:
@@ -257,7 +260,7 @@ def _coded(name: str, column: Sequence[object], *, most: int) -> Column:
 
 
 def _notes(label: Column, predictions: Iterable[Column]) -> tuple[str, ...]:
-    return (*_lone_labels(label), *(note for column in predictions for note in _oddities(label, column)))
+    return (*_lone_labels(label), *(note for column in predictions for note in oddities(label, column)))
 
 
 def _lone_labels(label: Column) -> Iterator[str]:
@@ -270,7 +273,7 @@ def _lone_labels(label: Column) -> Iterator[str]:
         yield f"{len(lone)} labels have only one item each ({some}); each is a stratum of its own"
 
 
-def _oddities(label: Column, answers: Column) -> Iterator[str]:
+def oddities(label: Column, answers: Column) -> Iterator[str]:
     """Tell what about a column of predictions is probably not what the user meant."""
     if INVALID in answers.values:
         missing = int(np.count_nonzero(answers.codes == answers.values.index(INVALID)))

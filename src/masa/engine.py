@@ -7,10 +7,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import ceil, isfinite
 from typing import Literal, Protocol
 
-from masa.budget import Budget
+from masa.budget import Budget, Hold
 from masa.clients import Client
 from masa.errors import ApiError, CallError, Failed, Fatal, MasaError, Refused, Rejected
 from masa.journal import Journal
@@ -34,7 +35,7 @@ WINDOW = 50
 ENOUGH = 10
 """Fewer items than this that failed for good never stop a run."""
 
-Stopped = Literal["budget", "exhausted", "interrupted", "failures", "target", "decided"]
+Stopped = Literal["budget", "exhausted", "interrupted", "failures"]
 
 
 class Source(Protocol):
@@ -64,7 +65,7 @@ class Limits:
     first_wait: float = 0.5
     """seconds before the first retry; doubled for each one after it"""
     longest_wait: float = 60.0
-    longest_call: float = 600.0
+    longest_call: float = 3700.0
     """seconds after which a client that has no time limit of its own is not waited for any longer"""
 
 
@@ -131,6 +132,30 @@ class Count:
     """calls that cost more than the worst price that was reserved for them"""
     reasons: Counter[str] = field(default_factory=Counter)
     """why calls gave no answer"""
+    said: dict[str, str] = field(default_factory=dict)
+    """by reason, what the API or the function said about it; for people's eyes, not for the store"""
+    last_trouble: str = ""
+
+    def trouble(self, exc: CallError) -> None:
+        """Take a call without an answer into account."""
+        self.last_trouble = str(exc)
+        self.reasons[str(exc)] += 1
+        if exc.said:
+            self.said.setdefault(str(exc), exc.said)
+
+    @property
+    def in_words(self) -> str:
+        """The most frequent reasons, with what was said about them."""
+        most = self.reasons.most_common(3)
+        return "; ".join(f"{why} ({times:,}x)" + (f": {self.said[why]}" if why in self.said else "") for why, times in most)
+
+
+@dataclass(slots=True)
+class Tries:
+    """How often an item was asked about in vain."""
+
+    failed: int = 0
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +179,7 @@ class Engine:
         item: Callable[[int], Item],
         key: Callable[[int], int],
         on_answer: Callable[[], None] = lambda: None,
-        enough: Callable[[], Stopped | None] = lambda: None,
+        answered_before: int = 0,
     ) -> None:
         self.count = Count()
         self._client = client
@@ -164,7 +189,8 @@ class Engine:
         self._item = item
         self._key = key
         self._on_answer = on_answer
-        self._enough = enough
+        self._answered_before = answered_before
+        self._dearer = 1.0
         self._pace = Pace(limits.rate)
         self._width = Width(limits.concurrency)
         self._recent: deque[bool] = deque(maxlen=WINDOW)
@@ -172,7 +198,7 @@ class Engine:
         self._stopped: Stopped | None = None
         self._broken: BaseException | None = None
         self._stop = asyncio.Event()
-        self._room = asyncio.Event()
+        self._event = asyncio.Event()
         self._under_way: set[asyncio.Task[None]] = set()
 
     @property
@@ -184,7 +210,7 @@ class Engine:
         """Send nothing more; calls under way are waited for."""
         self._stopped = self._stopped or why
         self._stop.set()
-        self._room.set()
+        self._event.set()
 
     def abandon(self) -> None:
         """Do not even wait for calls under way; they stay written down as sent."""
@@ -200,89 +226,116 @@ class Engine:
             while self._stopped is None:
                 width = self._width.now
                 self._journal.gather = GATHER if width >= MANY else 0.0
-                room = width - len(self._under_way)
-                if room <= 0:
-                    await self._wait()
+                if len(self._under_way) >= width:
+                    await self._something()
                     continue
                 query = waiting.popleft() if waiting else next(iter(source.ask(1)), None)
                 if query is None:
-                    if not self._under_way:
-                        break
-                    # An answer that is still under way cannot add anything to ask; wait for all of them.
-                    await self._wait()
-                    continue
+                    break
                 item = self._item(query.item)
-                price = self._client.price(item)
-                if not await self._budget.reserve(price):
-                    self.stop("budget")
+                hold = await self._reserve(item)
+                if hold is None:
                     break
-                if self._stopped is not None:
-                    await self._budget.settle(price, cost=None)
-                    break
-                task = asyncio.create_task(self._settle(query, item, price, source, repeat=repeat))
+                task = asyncio.create_task(self._settle(query, item, hold, source, repeat=repeat))
                 self._under_way.add(task)
                 task.add_done_callback(self._done)
+            while self._under_way:
+                await self._something()
+        except asyncio.CancelledError:
+            self.abandon()
+            raise
         finally:
-            if self._under_way:
-                await asyncio.gather(*self._under_way, return_exceptions=True)
+            await asyncio.gather(*self._under_way, return_exceptions=True)
         if self._broken is not None:
             raise self._broken
         return self._stopped or "exhausted"
 
-    async def _wait(self) -> None:
-        self._room.clear()
-        await self._room.wait()
+    async def _something(self) -> None:
+        """Wait until a call ended or gave budget back, or the run is stopping."""
+        self._event.clear()
+        await self._event.wait()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
-        self._room.set()
+        self._event.set()
         if not task.cancelled() and (broken := task.exception()) is not None:
             self._broken = self._broken or broken
             self.stop("failures")
 
-    async def _settle(self, query: Query, item: Item, price: int, source: Source, *, repeat: bool) -> None:
+    async def _reserve(self, item: Item) -> Hold | None:
+        """Take a call from the budget, waiting for those under way where that may make room; None where the run must end."""
+        # An API that once cost more than its worst price is believed to do so again.
+        price = ceil(self._client.price(item) * self._dearer)
+        while self._stopped is None:
+            hold = self._budget.reserve(price)
+            if hold is not None:
+                return hold
+            if self._budget.hopeless(price):
+                self.stop("budget")
+                break
+            await self._something()
+        return None
+
+    async def _settle(self, query: Query, item: Item, hold: Hold | None, source: Source, *, repeat: bool) -> None:
         """Ask about one item until there is an answer, or it has failed for good, or there is no budget for another try."""
-        key = self._key(query.item)
-        failures = refusals = 0
-        while True:
-            call = await self._send(key, price, repeat=repeat)
-            if call is None:
-                return
+        tries = Tries()
+        while hold is not None:
             try:
-                reply = await self._ask(item)
-            except Refused as exc:
-                await self._note(call, exc, price, billed=False)
-                refusals += 1
-                self.count.refusals += 1
-                wait = self._wait_after(refusals, exc.retry_after)
-                self._push_back(call, exc.retry_after)
-            except Fatal as exc:
-                await self._note(call, exc, price, billed=True)
-                raise ApiError(f"the API refuses to work: {exc}", hint=_resumable(exc.hint)) from exc
-            except Failed as exc:
-                failures += 1
-                if failures >= self._limits.tries:
-                    await self._give_up(call, exc, price, query, source)
-                    return
-                await self._note(call, exc, price, billed=exc.billed)
-                wait = self._wait_after(failures, exc.retry_after)
-                if exc.overloaded:
-                    self._push_back(call, exc.retry_after)
-            except CallError as exc:
-                await self._give_up(call, exc, price, query, source)
-                return
-            else:
-                prediction = understood(reply.label)
-                cost = price if reply.cost is None else max(0, reply.cost)
-                self.count.overcharged += cost > price
-                await self._journal.answered(call.number, reply, prediction=prediction, cost=cost)
-                await self._budget.settle(price, cost=cost)
-                self._width.good()
-                self._finish(query, prediction, source, good=True)
+                wait = await self._try(query, item, hold, source, tries, repeat=repeat)
+            finally:
+                # Whatever happened, nothing stays reserved, and those who wait for it are told.
+                hold.close()
+                self._event.set()
+            if wait is None:
                 return
             self.count.retries += 1
-            if not await self._again(wait, price):
-                return
+            if time.monotonic() - self._last_good > self._limits.patience:
+                self.stop("failures")
+            await self._sleep(wait)
+            hold = await self._reserve(item)
+
+    async def _try(self, query: Query, item: Item, hold: Hold, source: Source, tries: Tries, *, repeat: bool) -> float | None:
+        """Send one call; give the seconds to wait before another try, or None where there is to be none."""
+        call = await self._send(self._key(query.item), hold, repeat=repeat)
+        if call is None:
+            return None
+        try:
+            reply = await self._ask(item)
+        except Refused as exc:
+            await self._note(call, exc, hold, billed=False)
+            tries.refused += 1
+            self.count.refusals += 1
+            self._push_back(call, exc.retry_after)
+            return self._wait_after(tries.refused, exc.retry_after)
+        except Fatal as exc:
+            if exc.unless_answered and (self.count.answers or self._answered_before):
+                # It answers about other items: this one alone is refused.
+                await self._give_up(call, exc, hold, query, source)
+                return None
+            await self._note(call, exc, hold, billed=True)
+            raise ApiError(f"the API refuses to work: {exc}", hint=_resumable(exc.hint)) from exc
+        except Failed as exc:
+            tries.failed += 1
+            if tries.failed >= self._limits.tries:
+                await self._give_up(call, exc, hold, query, source)
+                return None
+            await self._note(call, exc, hold, billed=exc.billed)
+            if exc.overloaded:
+                self._push_back(call, exc.retry_after)
+            return self._wait_after(tries.failed, exc.retry_after)
+        except CallError as exc:
+            await self._give_up(call, exc, hold, query, source)
+            return None
+        cost = hold.price if reply.cost is None else max(0, reply.cost)
+        if cost > hold.price:
+            self.count.overcharged += 1
+            self._dearer = max(self._dearer, self._dearer * cost / max(hold.price, 1))
+        prediction = understood(reply.label)
+        await self._journal.answered(call.number, clean(reply), prediction=prediction, cost=cost)
+        hold.settle(cost)
+        self._width.good()
+        self._finish(query, prediction, source, good=True)
+        return None
 
     async def _ask(self, item: Item) -> Reply:
         try:
@@ -296,43 +349,32 @@ class Engine:
             log.warning("the client raised %s", type(exc).__name__, exc_info=exc)
             raise Rejected(f"the client raised {type(exc).__name__}") from exc
 
-    async def _note(self, call: Call, exc: CallError, price: int, *, billed: bool) -> None:
+    async def _note(self, call: Call, exc: CallError, hold: Hold, *, billed: bool) -> None:
         """Write down a call without an answer, and pay for it if it may have been billed."""
         log.debug("call %d: %s", call.number, exc)
-        self.count.reasons[str(exc)] += 1
+        self.count.trouble(exc)
         await self._journal.failed(call.number, str(exc), billed=billed)
-        await self._budget.settle(price, cost=price if billed else None)
+        hold.settle(hold.price if billed else None)
 
-    async def _give_up(self, call: Call, exc: CallError, price: int, query: Query, source: Source) -> None:
+    async def _give_up(self, call: Call, exc: CallError, hold: Hold, query: Query, source: Source) -> None:
         """Write down that an item failed for good: an outcome like any other, since leaving it out would bias the estimate."""
         log.info("call %d, the last about its item: %s", call.number, exc)
-        self.count.reasons[str(exc)] += 1
-        await self._journal.gave_up(call.number, str(exc), prediction=ERROR)
-        await self._budget.settle(price, cost=price)
+        self.count.trouble(exc)
+        billed = not isinstance(exc, Failed) or exc.billed
+        await self._journal.gave_up(call.number, str(exc), prediction=ERROR, billed=billed)
+        hold.settle(hold.price if billed else None)
         self._finish(query, ERROR, source, good=False)
 
-    async def _send(self, key: int, price: int, *, repeat: bool) -> Call | None:
+    async def _send(self, key: int, hold: Hold, *, repeat: bool) -> Call | None:
         """Wait for this call's turn and write it down; None where the run is stopping."""
         await self._sleep(self._pace.turn())
         while self._pace.paused and self._stopped is None:
             await self._sleep(self._pace.turn())
         if self._stopped is not None:
-            await self._budget.settle(price, cost=None)
             return None
         began = time.monotonic()
-        return Call(await self._journal.sent(key, reserved=price, repeat=repeat), began)
-
-    async def _again(self, wait: float, price: int) -> bool:
-        """Wait before another try, unless the run stops meanwhile; say whether there is budget for it."""
-        if time.monotonic() - self._last_good > self._limits.patience:
-            self.stop("failures")
-        await self._sleep(wait)
-        if self._stopped is not None:
-            return False
-        if await self._budget.reserve(price):
-            return True
-        self.stop("budget")
-        return False
+        hold.sent = True
+        return Call(await self._journal.sent(key, reserved=hold.price, repeat=repeat), began)
 
     async def _sleep(self, seconds: float) -> None:
         """Wait, but not for what is no longer wanted."""
@@ -357,21 +399,38 @@ class Engine:
         self._recent.append(good)
         if good:
             self.count.answers += 1
+            self.count.last_trouble = ""
             self._last_good = time.monotonic()
         else:
             self.count.errors += 1
             bad = self._recent.count(False)
             if bad >= ENOUGH and bad > self._limits.failures * len(self._recent):
                 self.stop("failures")
-        if self._stopped is None and (why := self._enough()) is not None:
-            self.stop(why)
 
 
 def understood(label: str | None) -> str:
     """Give the prediction that an answer is: reserved names and what cannot be a label are not readable."""
-    if label is None or not label or len(label) > LONGEST_LABEL or label in (INVALID, ERROR):
+    if label is None or not label or len(label) > LONGEST_LABEL or label in (INVALID, ERROR) or not _is_text(label):
         return INVALID
     return label
+
+
+def clean(reply: Reply) -> Reply:
+    """Keep of a reply what can be stored and shown: a version of a line, a confidence that is a number."""
+    version = reply.version
+    if version is not None:
+        version = "".join(sign if sign.isprintable() else " " for sign in version[:LONGEST_LABEL]).strip() or None
+    confidence = reply.confidence if reply.confidence is not None and isfinite(reply.confidence) else None
+    return replace(reply, version=version, confidence=confidence)
+
+
+def _is_text(label: str) -> bool:
+    """Say whether something is text throughout: half of a character is not."""
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _resumable(hint: str) -> str:

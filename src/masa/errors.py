@@ -56,7 +56,12 @@ class ApiError(MasaError):
 
 
 class CallError(Exception):
-    """One call that gave no answer; what a client raises. The message goes into the store and must hold no text of the user's."""
+    """One call that gave no answer; what a client raises.
+
+    The message goes into the store and must hold no text of the user's; what was `said` about it is only shown.
+    """
+
+    said = ""
 
 
 class Refused(CallError):
@@ -80,10 +85,18 @@ class Failed(CallError):
 class Rejected(CallError):
     """The API will never answer about this item: it is too long, say. Not tried again."""
 
+    def __init__(self, message: str, *, said: str = "") -> None:
+        super().__init__(message)
+        self.said = said
+
 
 class Fatal(CallError):
-    """The API will not answer about any item; the hint is for the user's eyes and is not stored."""
+    """The API will not answer about any item, or, `unless_answered`, it may be about this one alone if it answers about others.
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    The hint is for the user's eyes and is not stored.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", unless_answered: bool = False) -> None:
         super().__init__(message)
         self.hint = hint
+        self.unless_answered = unless_answered

@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -96,14 +95,7 @@ def find(store: Store, number: int) -> Run:
         row = connection.execute(sql.select(run).where(run.c.id == number)).first()
         if row is None:
             known = [str(other) for other in connection.execute(sql.select(run.c.id)).scalars()]
-            close = get_close_matches(str(number), known, 1)
-            hint = (
-                f"did you mean {close[0]}?"
-                if close
-                else f"the store {store.path} has none"
-                if not known
-                else f"it has {', '.join(known[-8:])}"
-            )
+            hint = f"it has {', '.join(known[-8:])}; masa history lists them" if known else "it has none yet"
             raise UsageError(f"there is no run {number} in {store.path}", hint=hint)
     return Run(*row)
 
@@ -131,6 +123,8 @@ def accept(store: Store, number: int) -> Run:
     found = find(store, number)
     if found.finished is None:
         raise UsageError(f"run {number} is not finished", hint="run its command again to finish it, then accept it")
+    if found.kind == "compare":
+        raise UsageError(f"run {number} compared two APIs", hint="accept an assessment, or make a baseline with masa baseline")
     with store.begin() as connection:
         connection.execute(sql.insert(baseline).values(name=found.name, run=number, created=_now()))
     return found
@@ -142,6 +136,13 @@ def current(store: Store, name: str) -> Run | None:
     with store.begin() as connection:
         number = connection.execute(newest).scalar()
     return None if number is None else find(store, int(number))
+
+
+def runs(store: Store, *, most: int = 50) -> list[Run]:
+    """Give the newest runs, the newest last."""
+    with store.begin() as connection:
+        rows = connection.execute(sql.select(run).order_by(run.c.id.desc()).limit(most)).all()
+    return [Run(*row) for row in reversed(rows)]
 
 
 def names(store: Store) -> list[str]:

@@ -9,7 +9,7 @@ from math import sqrt
 
 import numpy as np
 
-from masa.records import Column, Floats, Interval, Ints, Tally, in_order
+from masa.records import Bools, Codes, Column, Floats, Interval, Ints, Tally, in_order
 from masa.strata import Strata
 
 KAPPA = 10.0
@@ -89,14 +89,14 @@ def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
     groups[cells] = tally.cell_group
     np.add.at(counts2, groups, per_entry**2)
     squares = n - counts2 / np.maximum(n, 1.0)
-    return _shrunk(tally, n, fraction, squares, _traces(tally, n, fraction))
+    return _pooled(tally.group_share, n, fraction, squares, _traces(tally, n, fraction))
 
 
 def accuracy_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
     """Tell how far the estimated share of right answers may be off."""
     n, fraction = _sizes(tally, items, finite=finite)
     mean = _right(tally) / np.maximum(n, 1.0)
-    return _shrunk(tally, n, fraction, n * mean * (1.0 - mean), (0.0, 0.0, 0.0))
+    return _pooled(tally.group_share, n, fraction, n * mean * (1.0 - mean), (0.0, 0.0, 0.0))
 
 
 def paired_spreads(strata: Strata, places: Ints, a: Column, b: Column, *, finite: bool = True) -> tuple[Spread, Spread]:
@@ -104,9 +104,7 @@ def paired_spreads(strata: Strata, places: Ints, a: Column, b: Column, *, finite
 
     Places (n,) are the items, a and b what two APIs said about them; what they agree on costs no variance.
     """
-    position = np.empty(len(strata.items), np.int64)
-    position[strata.items] = np.arange(len(strata.items))
-    stratum = strata.of_position[position[places]].astype(np.int64)
+    stratum = strata.of(places).astype(np.int64)
     names = in_order(a.values + b.values)
     code = {name: number for number, name in enumerate(names)}
     old, new = (np.array([code[value] for value in column.values], np.int64)[column.codes] for column in (a, b))
@@ -177,10 +175,6 @@ def _right(tally: Tally) -> Floats:
     return np.bincount(tally.cell_group, tally.counts * tally.cell_factor * right, len(tally.group_answers)).astype(np.float64)
 
 
-def _shrunk(tally: Tally, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]) -> Spread:
-    return _pooled(tally.group_share, n, fraction, squares, traces)
-
-
 def _pooled(share: Floats, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]) -> Spread:
     """Shrink the groups' sums of squares (G,) towards each other and add them up; share (G,) is what each stands for."""
     seen = n > 0
@@ -215,6 +209,26 @@ def _traces(tally: Tally, n: Floats, fraction: Floats) -> tuple[float, float, fl
         second = covariance @ covariance
         total += np.trace(covariance), np.trace(second), np.sum(second * covariance)
     return float(total[0]), float(total[1]), float(total[2])
+
+
+def more_often(where: Codes, what: Bools, other_where: Codes, other: Bools) -> float:
+    """Give the chance that something happens as often as it did, stratum by stratum, if it happens as often as elsewhere.
+
+    Where (n,) are the strata of what happened (n,), the others likewise: the test of Cochran, Mantel and Haenszel, one-sided,
+    with a correction for whole numbers.
+    """
+    from scipy.special import ndtr
+
+    count = int(max(where.max(initial=0), other_where.max(initial=0))) + 1
+    n, m = np.bincount(where, minlength=count), np.bincount(other_where, minlength=count)
+    a, b = np.bincount(where, what, count), np.bincount(other_where, other, count)
+    total = n + m
+    k = a + b
+    expected = np.where(total > 0, n * k / np.maximum(total, 1), 0.0)
+    spread = np.where(total > 1, n * m * k * (total - k) / (np.maximum(total, 2) ** 2 * np.maximum(total - 1, 1)), 0.0)
+    if spread.sum() <= 0.0:
+        return 1.0
+    return float(ndtr(-(a.sum() - expected.sum() - 0.5) / sqrt(spread.sum())))
 
 
 def share(part: int, whole: int, *, confidence: float = 0.95) -> Interval:

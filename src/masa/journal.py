@@ -54,10 +54,10 @@ def past(store: Store, run: int) -> Past:
     with store.begin() as connection:
         for number, item, repeat, outcome, prediction, confidence, version, cost in connection.execute(query):
             found.next_number = number + 1
-            if outcome not in ("free", "known"):
+            if outcome not in ("free", "known", "unsent"):
                 found.queries += 1
                 found.money += cost
-            if outcome in ("answer", "error", "known"):
+            if outcome in ("answer", "error", "known", "unsent"):
                 if repeat:
                     found.repeats[item] = prediction
                 else:
@@ -70,9 +70,10 @@ def past(store: Store, run: int) -> Past:
 
 def reopen_errors(store: Store, run: int) -> None:
     """Let items that failed for good be asked again: the run stopped because the API was down, not because of them."""
-    errors = (call.c.run == run) & (call.c.outcome == "error")
     with store.begin() as connection:
-        connection.execute(sql.update(call).where(errors).values(outcome="failed", prediction=None))
+        for outcome, again in (("error", "failed"), ("unsent", "free")):
+            errors = (call.c.run == run) & (call.c.outcome == outcome)
+            connection.execute(sql.update(call).where(errors).values(outcome=again, prediction=None))
 
 
 class Journal:
@@ -108,9 +109,9 @@ class Journal:
         """Write down a call that gave no answer; one that may have been billed stays counted at its worst price."""
         await self._end(number, outcome="failed" if billed else "free", reason=reason)
 
-    async def gave_up(self, number: int, reason: str, *, prediction: str) -> None:
+    async def gave_up(self, number: int, reason: str, *, prediction: str, billed: bool) -> None:
         """Write down that the item of this call failed for good."""
-        await self._end(number, outcome="error", reason=reason, prediction=prediction)
+        await self._end(number, outcome="error" if billed else "unsent", reason=reason, prediction=prediction)
 
     async def close(self) -> None:
         """Wait for what is being written, and let go of the store."""

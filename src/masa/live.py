@@ -5,27 +5,33 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from masa import history, journal
 from masa.budget import Budget, amount
 from masa.clients import Client
+from masa.clients.replay import ReplayClient
 from masa.dataset import Dataset
 from masa.engine import Count, Engine, Limits, Source, Stopped
-from masa.errors import UsageError
+from masa.errors import DataError, UsageError
 from masa.history import Draft, Run
 from masa.journal import Journal, Past
-from masa.records import Answer, Column, Progress, Query, in_order
+from masa.records import ERROR, INVALID, Answer, Column, Progress, Query, in_order
 from masa.store import Store
 
 log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 R = TypeVar("R")
+
+TELLING = 20
+"""If none of the first so many answers is a label of the data, the API's labels are other ones."""
 
 SHOWN_EVERY = 0.3
 """Seconds between two reports of progress."""
@@ -70,12 +76,24 @@ class Session:
     spending: Spending
     past: Past
     notes: list[str] = field(default_factory=list)
+    asides: list[str] = field(default_factory=list)
+    """notes that may quote the API or the user's function: told, not kept"""
     progress: Progress | None = None
     error: Callable[[], float | None] = lambda: None
     """the current error of the estimate, for those who watch"""
     interruptible: bool = False
     count: Count = field(default_factory=Count)
     stopped: str = ""
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """What is kept and what is only told."""
+        return (*self.notes, *self.asides)
+
+    def kept(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Give what of a result is kept: names of items may be anything, a mail address too, and asides may quote."""
+        notes = [note for note in result["notes"] if note not in self.asides]
+        return {**result, "notes": notes} | ({"changed_items": []} if "changed_items" in result else {})
 
     @property
     def spent(self) -> str:
@@ -143,7 +161,7 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
     writer = Journal(store, session.run.id, next_number=past.next_number)
     keys = session.data.keys
     assert keys is not None  # noqa: S101 - every way of making a data set gives it keys
-    watch = _Watch(session, budget)
+    watch = Watch(session, budget)
     engine = Engine(
         client=session.client,
         journal=writer,
@@ -152,27 +170,86 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
         item=session.data.item,
         key=lambda item: int(keys[item]),
         on_answer=watch.show,
+        answered_before=len(past.answers),
     )
+    listening = source if free(session.client) else Heard(source, session.data.label.values, past)
     session.count = engine.count
+    watching = asyncio.create_task(watch.keep_showing())
     try:
         with _interrupts(engine, session) if session.interruptible else nullcontext():
-            stopped = await engine.run(source, first=first, repeat=repeat)
-    except asyncio.CancelledError:
-        engine.abandon()
-        raise
+            stopped = await engine.run(listening, first=first, repeat=repeat)
     finally:
+        watching.cancel()
         await writer.close()
+    session.past = journal.past(store, session.run.id)
+    if stopped in ("budget", "exhausted") and _mostly_failed(session):
+        stopped = "failures"
     if stopped == "failures":
         journal.reopen_errors(store, session.run.id)
-    session.past = journal.past(store, session.run.id)
+        session.past = journal.past(store, session.run.id)
     if engine.count.overcharged:
         session.notes.append(
             f"{engine.count.overcharged:,} calls cost more than the worst price that was reserved for them; check the prices"
         )
     if stopped == "failures":
-        reasons = ", ".join(f"{reason} ({times} times)" for reason, times in engine.count.reasons.most_common(3))
-        session.notes.append(f"too many calls failed: {reasons}")
+        session.asides.append(f"too many calls failed: {engine.count.in_words}")
+    elif engine.count.errors:
+        session.asides.append(f"{engine.count.errors:,} items failed for good; calls without an answer: {engine.count.in_words}")
     return stopped
+
+
+def _mostly_failed(session: Session) -> bool:
+    """Say that too many of the items failed for good for what the others say to mean much."""
+    answers = session.past.answers.values()
+    errors = sum(recorded.prediction == ERROR for recorded in answers)
+    return errors > session.limits.failures * len(answers)
+
+
+class Heard:
+    """A source that stops a run when the first answers show that the API's labels are not those of the data."""
+
+    def __init__(self, source: Source, labels: tuple[str, ...], past: Past) -> None:
+        self._source = source
+        self._labels = labels
+        self._said: list[str] = [recorded.prediction for recorded in past.answers.values()][:TELLING]
+        self._listen()
+
+    def ask(self, n: int = 1) -> list[Query]:
+        """Give what the source gives."""
+        return self._source.ask(n)
+
+    def tell(self, answer: Answer) -> None:
+        """Tell the source, and look at the first answers."""
+        self._source.tell(answer)
+        if len(self._said) < TELLING:
+            self._said.append(answer.prediction)
+            self._listen()
+
+    def _listen(self) -> None:
+        if len(self._said) == TELLING and not set(self._said) & {*self._labels, ERROR}:
+            raise strangers(self._said, self._labels)
+
+
+def strangers(said: list[str], labels: tuple[str, ...]) -> DataError:
+    """Say that the API and the data do not speak of the same labels."""
+    if set(said) == {INVALID}:
+        return DataError(
+            f"none of the first {len(said)} answers could be read as a label",
+            hint="look at what the API answers; does the prompt ask for one of the labels, is max_tokens large enough?",
+        )
+    heard = ", ".join(repr(name[:40]) for name in list(dict.fromkeys(said))[:4])
+    pairs = [(name, label) for name in dict.fromkeys(said) for label in labels if name.strip().casefold() == label.casefold()]
+    example = f'{{ "{pairs[0][0]}" = "{pairs[0][1]}" }}' if pairs else '{ THEIRS = "ours" }'
+    return DataError(
+        f"none of the first {len(said)} answers is a label of the data: the API says {heard}; "
+        f"the labels are {', '.join(map(repr, labels[:4]))}" + (", ..." if len(labels) > 4 else ""),
+        hint=f"map them in [api]: labels = {example}; what was asked is kept",
+    )
+
+
+def free(client: Client) -> bool:
+    """Say whether asking costs nothing."""
+    return isinstance(client, ReplayClient)
 
 
 def places(data: Dataset, keys: Collection[int]) -> dict[int, int]:
@@ -196,6 +273,17 @@ def known(data: Dataset, past: Past) -> tuple[np.ndarray[Any, np.dtype[np.int64]
     return np.array([where for where, _ in found], np.int64), column
 
 
+def waiting(work: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
+    """Make the function of the same name, without `_async`, that waits for the result."""
+
+    @wraps(work)
+    def wait(*args: P.args, **options: P.kwargs) -> R:
+        return finished(work(*args, **options))
+
+    wait.__name__ = wait.__qualname__ = work.__name__.removesuffix("_async")
+    return wait
+
+
 def finished(work: Coroutine[Any, Any, R]) -> R:
     """Run something asynchronous to its end, also where a loop is running already, as in a notebook."""
     running = None
@@ -206,22 +294,34 @@ def finished(work: Coroutine[Any, Any, R]) -> R:
     result: list[R] = []
     errors: list[BaseException] = []
 
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
     def run() -> None:
         try:
-            result.append(asyncio.run(work))
+            result.append(loop.run_until_complete(task))
         except BaseException as exc:
             errors.append(exc)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
 
     thread = threading.Thread(target=run, name="masa")
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except BaseException:
+        # Somebody interrupted the waiting: the thread must not go on spending.
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
     if errors:
         raise errors[0]
     return result[0]
 
 
-class _Watch:
-    """Tell whoever watches how far the run is."""
+class Watch:
+    """Tell whoever watches how far the run is, and what is holding it up."""
 
     def __init__(self, session: Session, budget: Budget) -> None:
         self._session = session
@@ -230,7 +330,14 @@ class _Watch:
         self._before = budget.spent_queries
         self._shown = 0.0
 
+    async def keep_showing(self) -> None:
+        """Show it also while no answers come."""
+        while self._session.progress is not None:
+            await asyncio.sleep(SHOWN_EVERY + 0.1)
+            self.show()
+
     def show(self) -> None:
+        """Show it, if it is time."""
         progress, now = self._session.progress, time.monotonic()
         if progress is None or now - self._shown < SHOWN_EVERY:
             return
@@ -244,6 +351,8 @@ class _Watch:
         if error is not None:
             parts.append(f"error about {100 * error:.2g}%")
         parts.append(f"{rate:.0f}/s")
+        if self._session.count.last_trouble:
+            parts.append(f"{self._session.count.last_trouble}, trying again")
         whole = len(self._session.data)
         shares = [budget.spent_queries / min(budget.queries or whole, whole)]
         if budget.money:

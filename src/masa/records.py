@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it, from 0 to 1."""
 
@@ -466,6 +467,9 @@ class Assessment:
             raise DataError("there is no answer to estimate a shift from", hint="run the same command again to go on")
         return self.shift.delta
 
+    def __repr__(self) -> str:
+        return f"<Assessment {self.run}: {self.summary()}>"
+
     @property
     def exit_code(self) -> int:
         """What the command ends with."""
@@ -580,7 +584,7 @@ class Baseline:
     @property
     def exit_code(self) -> int:
         """What the command ends with."""
-        return {"interrupted": 130, "failures": 3}.get(self.stopped, 0)
+        return {"interrupted": 130, "failures": 3}.get(self.stopped, 0 if self.answers else 3)
 
     def to_dict(self) -> dict[str, Any]:
         """Give what `masa baseline --json` prints."""

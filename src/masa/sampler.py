@@ -73,9 +73,7 @@ def plan(strata: Strata, method: str, *, replacement: bool = False, a: float = 1
 
 def counted(strata: Strata, places: Ints, answers: Column) -> Tally:
     """Count answers about these places (n,), given as a column of their own, as if they had been drawn stratum by stratum."""
-    position = np.empty(len(strata.items), np.int64)
-    position[strata.items] = np.arange(len(strata.items))
-    stratum = strata.of_position[position[places]].astype(np.int64)
+    stratum = strata.of(places).astype(np.int64)
     cells, counts = np.unique(stratum * len(answers.values) + answers.codes, return_counts=True)
     of, prediction = np.divmod(cells, len(answers.values))
     answered = np.bincount(stratum, minlength=len(strata)).astype(np.int64)

@@ -61,7 +61,9 @@ call = sql.Table(
     sql.Column("sent", sql.Float, nullable=False),
     sql.Column("reserved", sql.BigInteger, nullable=False),  # the most it may cost, in billionths
     sql.Column("ended", sql.Float),
-    sql.Column("outcome", sql.String),  # answer, error (for good), failed (tried again), free (not billed), known (imported)
+    sql.Column(
+        "outcome", sql.String
+    ),  # answer, error (for good), failed (tried again); not billed: unsent (for good), free (again), known (imported)
     sql.Column("prediction", sql.String),
     sql.Column("confidence", sql.Float),
     sql.Column("version", sql.String),

@@ -44,6 +44,12 @@ class Strata:
         """(N,) the stratum at each position."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.size)
 
+    def of(self, places: Ints) -> Codes:
+        """Give the stratum of each of these items (n,)."""
+        position = np.empty(len(self.items), np.int64)
+        position[self.items] = np.arange(len(self.items))
+        return self.of_position[position[places]]
+
     @property
     def label_weight(self) -> Floats:
         """(L,) the share of each label."""

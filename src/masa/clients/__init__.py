@@ -4,6 +4,7 @@ A client is made from its name in masa.toml or on the command line: `replay:COLU
 `openai`, or one that an installed package offers under the entry point group `masa.clients`.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -95,7 +96,10 @@ class Function:
         from masa.clients.python import caller
 
         self._call: Callable[[Item], Awaitable[Reply]] = caller(function)
-        self._name = name or getattr(function, "__qualname__", type(function).__name__)
+        code = getattr(function, "__code__", None)
+        # Two functions of one name are two APIs.
+        body = "" if code is None else hashlib.sha256(code.co_code + repr(code.co_consts).encode()).hexdigest()[:8]
+        self._name = name or ".".join(filter(None, (function.__module__, getattr(function, "__qualname__", ""), body)))
 
     def price(self, _: Item) -> int:
         """Give none: it is not known."""

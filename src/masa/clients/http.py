@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote
 
 from pydantic import Field
 
 from masa.clients import Context
 from masa.clients.settings import (
     QUERIES_ONLY,
+    SECRET,
     Path,
     Price,
     Secrets,
@@ -18,13 +19,17 @@ from masa.clients.settings import (
     checked,
     filled,
     places,
+    refuse_bad_address,
     refuse_literal_secrets,
     values_of,
 )
 from masa.clients.web import Response, Web
 from masa.dataset import as_text
-from masa.errors import ConfigError, Failed
+from masa.errors import ConfigError, Failed, Fatal
 from masa.records import Item, Reply
+
+TELLING = 5
+"""If so many answers have no label where the settings say it is, and none has one, the settings are wrong."""
 
 
 class Options(Settings):
@@ -63,6 +68,7 @@ class Http:
         self._confidence = Path(options.confidence) if options.confidence else None
         self._web = Web(timeout=options.timeout, secrets=self._secrets)
         self.priced = isinstance(options.price, int)
+        self._with = self._without = 0
 
     def price(self, _: Item) -> int:
         """Give the price of a call; it is the same for every item."""
@@ -72,7 +78,9 @@ class Http:
         """Tell the URL, the body and the paths, as they are written in the settings."""
         options = self._options
         parser = {"label": options.label, "labels": options.labels, "missing": options.missing}
-        return {"api": f"{options.method} {options.url}", "prompt": options.body, "parser": parser}
+        headers = {name: value for name, value in options.headers.items() if not SECRET.search(name)}
+        api = f"{options.method} {options.url}" + (f" {headers}" if headers else "")
+        return {"api": api, "prompt": options.body, "parser": parser}
 
     async def ask(self, item: Item) -> Reply:
         """Send one request."""
@@ -84,8 +92,15 @@ class Http:
             found = self._label.of(response.content)
         except LookupError as exc:
             if self._options.missing is None:
+                self._without += 1
+                if self._without >= TELLING and not self._with:
+                    raise Fatal(
+                        f"no answer has {self._label.text!r}", hint=f"it has {outline(response.content)}; correct label in [api]"
+                    ) from exc
                 raise Failed(f"an answer without {self._label.text!r}") from exc
             found = self._options.missing
+        else:
+            self._with += 1
         confidence = self._number(response)
         if isinstance(found, dict):
             found, confidence = _largest(found)
@@ -112,6 +127,21 @@ class Http:
             return as_text(Path(path).of(response.content))
         except LookupError:
             return None
+
+
+def outline(content: Any, way: str = "", most: int = 8) -> str:
+    """Give the ways that lead to something in an answer; what stands there may be the user's.
+
+    >>> outline({"result": {"label": "x", "scores": [1, 2]}, "model": "m"})
+    'result.label, result.scores[0], model'
+    """
+    if isinstance(content, dict) and content:
+        ways = [outline(part, f"{way}.{name}" if way else str(name), most) for name, part in list(content.items())[:most]]
+    elif isinstance(content, list) and content:
+        ways = [outline(content[0], f"{way}[0]", most)]
+    else:
+        return way[:200] or "nothing"
+    return ", ".join(", ".join(ways).split(", ")[:most])
 
 
 def _finite(value: object) -> float | None:
@@ -144,17 +174,9 @@ def _with_secrets(content: Any, secrets: Secrets) -> Any:
 def make(argument: str, options: Mapping[str, Any], context: Context) -> Http:
     """Make the client from its options."""
     given = checked(Options, {"url": argument, **options} if argument else options, where="[api]")
-    address = urlsplit(given.url)
-    if address.scheme not in ("http", "https") or not address.netloc:
-        raise ConfigError("[api] url is not an address", hint="write it as https://host/path")
-    if address.username or address.password:
-        raise ConfigError("[api] url holds a user or a password", hint="send it as a header, from an environment variable")
+    refuse_bad_address(given.url, where="[api] url")
     refuse_literal_secrets(given.headers, where="[api] headers")
-    refuse_literal_secrets(dict(parse_qsl(address.query)), where="[api] url")
-    if isinstance(given.body, dict):
-        refuse_literal_secrets(
-            {name: part for name, part in given.body.items() if isinstance(part, str) and not places(part)}, where="[api] body"
-        )
+    refuse_literal_secrets(given.body, where="[api] body")
     check_places(given.body, context.inputs, where="[api] body")
     check_places(given.url, context.inputs, where="[api] url")
     if not places(given.body) and not places(given.url):

@@ -19,6 +19,7 @@ from masa.clients.settings import (
     checked,
     filled,
     places,
+    refuse_bad_address,
     refuse_literal_secrets,
     values_of,
 )
@@ -167,8 +168,11 @@ class OpenAI:
         """Bound the price of a call: no token is shorter than a byte."""
         if self._options.price is not None:
             return self._options.price if isinstance(self._options.price, int) else 0
-        sent = len(json.dumps(self._request(item), ensure_ascii=False).encode()) + OVERHEAD
-        return self._priced(sent, self._options.max_tokens)
+        request = self._request(item)
+        sent = len(json.dumps(request, ensure_ascii=False).encode()) + OVERHEAD
+        # As it will be sent: `extra` may allow more tokens, or ask for several answers.
+        most = max(_whole(request.get(key)) for key in ("max_completion_tokens", "max_tokens"))
+        return self._priced(sent, most * max(1, _whole(request.get("n"))))
 
     def _cost(self, usage: object) -> int | None:
         if self._options.input_price is None or not isinstance(usage, dict):
@@ -181,6 +185,10 @@ class OpenAI:
     def _priced(self, sent: int, received: int) -> int:
         per_token = ((self._options.input_price or 0.0), (self._options.output_price or 0.0))
         return billionths(f"{(max(sent, 0) * per_token[0] + max(received, 0) * per_token[1]) / 1e6:.15f}")
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _plain(text: str) -> str:
@@ -204,8 +212,13 @@ def _confidence(choice: Mapping[str, Any]) -> float | None:
 def make(argument: str, options: Mapping[str, Any], context: Context) -> OpenAI:
     """Make the client from its options."""
     given = checked(Options, {"model": argument, **options} if argument else options, where="[api]")
-    refuse_literal_secrets({"key": given.key}, where="[api]")
-    refuse_literal_secrets(given.headers, where="[api] headers")
+    refuse_literal_secrets({"key": given.key, "headers": given.headers, "extra": given.extra}, where="[api]")
+    refuse_bad_address(given.base_url, where="[api] base_url")
+    twins = [label for label in context.labels if sum(_plain(label) == _plain(other) for other in context.labels) > 1]
+    if twins:
+        raise ConfigError(
+            f"the labels {', '.join(map(repr, twins[:2]))} cannot be told apart in what a model says", hint="rename one of them"
+        )
     check_places(given.prompt, context.inputs, where="[api] prompt", extra=("labels",))
     if not [name for name in places(given.prompt) if name != "labels"]:
         raise ConfigError("[api] prompt is the same for every item", hint="write {input} where the item's text belongs")

@@ -2,7 +2,9 @@
 
 import asyncio
 import inspect
+import logging
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,6 +20,8 @@ from masa.clients.settings import QUERIES_ONLY, Price, Settings, checked
 from masa.dataset import as_text
 from masa.errors import CallError, ConfigError, Failed, MasaError, Rejected
 from masa.records import Item, Reply
+
+log = logging.getLogger(__name__)
 
 GATHER = 0.005
 """Seconds that a batch waits for more items."""
@@ -41,6 +45,7 @@ class Python:
         self._name = name
         self._options = options
         self._threads = ThreadPoolExecutor(options.threads, thread_name_prefix="masa-api")
+        self._slots = asyncio.Semaphore(options.threads * options.batch)
         self._call = caller(function, threads=self._threads)
         self._batch: list[tuple[Item, asyncio.Future[Reply]]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -58,7 +63,8 @@ class Python:
     async def ask(self, item: Item) -> Reply:
         """Call the function, with other items where it takes batches."""
         try:
-            async with asyncio.timeout(self._options.timeout):
+            # Waiting for a free thread is not the function's time.
+            async with self._slots, asyncio.timeout(self._options.timeout):
                 return await (self._call(item) if self._options.batch == 1 else self._join(item))
         except TimeoutError as exc:
             raise Failed(f"no answer in {self._options.timeout:g} s") from exc
@@ -96,6 +102,9 @@ class Python:
                     replies.append(exc)
         except CallError as exc:
             replies = [exc] * len(batch)
+        except Exception as exc:
+            log.info("the batch failed", exc_info=exc)
+            replies = [Rejected(f"the answer raised {type(exc).__name__}", said=str(exc))] * len(batch)
         for (_, waiting), answer in zip(batch, replies, strict=True):
             if not waiting.done():
                 waiting.set_exception(answer) if isinstance(answer, CallError) else waiting.set_result(answer)
@@ -126,7 +135,14 @@ async def _called(function: Callable[..., Any], given: object, threads: ThreadPo
     except (OSError, TimeoutError) as exc:
         raise Failed(f"the function raised {type(exc).__name__}") from exc
     except Exception as exc:
-        raise Rejected(f"the function raised {type(exc).__name__}") from exc
+        log.info("the function raised", exc_info=exc)
+        raise Rejected(f"the function raised {type(exc).__name__}", said=f"{exc} ({_where(exc)})") from exc
+
+
+def _where(exc: BaseException) -> str:
+    """Say in which line of which file something was raised."""
+    last = traceback.extract_tb(exc.__traceback__)[-1]
+    return f"{Path(last.filename).name}, line {last.lineno}"
 
 
 def reply(answer: Any) -> Reply:
@@ -141,8 +157,11 @@ def reply(answer: Any) -> Reply:
         unknown = set(answer) - {"label", "confidence", "version", "cost"}
         if "label" not in answer or unknown:
             raise Rejected("the function gave a dict without 'label' or with keys of its own")
-        cost = None if answer.get("cost") is None else billionths(answer["cost"])
-        confidence = None if answer.get("confidence") is None else float(answer["confidence"])
+        try:
+            cost = None if answer.get("cost") is None else billionths(answer["cost"])
+            confidence = None if answer.get("confidence") is None else float(answer["confidence"])
+        except (MasaError, TypeError, ValueError) as exc:
+            raise Rejected("the function gave a cost or a confidence that is not a number", said=str(exc)) from exc
         return Reply(as_text(answer["label"]), confidence, as_text(answer.get("version")), cost)
     if isinstance(answer, list | tuple | set):
         raise Rejected("the function gave a list; give one label, or a dict")

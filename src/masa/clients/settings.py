@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -55,7 +56,13 @@ def explained(exc: ValidationError, model: type[BaseModel], *, where: str) -> Co
         return ConfigError(f"{where} has an unknown key {key!r}", hint=hint)
     if error["type"] == "missing":
         return ConfigError(f"{where} needs {key!r}", hint="see docs/config.md for what it means")
-    return ConfigError(f"{where}, {key!r}: {error['msg']}", hint="see docs/config.md for what may stand there")
+    return ConfigError(f"{where}, {key!r}: {in_words(error)}", hint="see docs/config.md for what may stand there")
+
+
+def in_words(error: ErrorDetails) -> str:
+    """Say what is wrong as masa would."""
+    said = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ").split(", unable to")[0]
+    return said.replace("Input should be", "it should be").replace("a valid integer", "a whole number").replace("a valid ", "a ")
 
 
 def first(exc: ValidationError) -> ErrorDetails:
@@ -100,13 +107,28 @@ class Secrets:
         return value
 
 
-def refuse_literal_secrets(names_and_values: Mapping[str, str], *, where: str) -> None:
-    """Raise if something that looks like a secret is written out."""
-    for name, value in names_and_values.items():
-        if SECRET.search(name) and value and not VARIABLE.search(value):
-            raise ConfigError(
-                f"{where}: {name!r} is written out", hint="put it into an environment variable and write ${NAME} in its place"
-            )
+def refuse_literal_secrets(content: Any, *, where: str, name: str = "") -> None:
+    """Raise if something that looks like a secret is written out, however deep."""
+    if isinstance(content, Mapping):
+        for inner, part in content.items():
+            refuse_literal_secrets(part, where=where, name=str(inner))
+    elif isinstance(content, list):
+        for part in content:
+            refuse_literal_secrets(part, where=where, name=name)
+    elif isinstance(content, str) and content and SECRET.search(name) and not (VARIABLE.search(content) or places(content)):
+        raise ConfigError(
+            f"{where}: {name!r} is written out", hint="put it into an environment variable and write ${NAME} in its place"
+        )
+
+
+def refuse_bad_address(url: str, *, where: str) -> None:
+    """Raise if a URL is none, or holds a secret."""
+    address = urlsplit(VARIABLE.sub("x", url))
+    if address.scheme not in ("http", "https") or not address.netloc:
+        raise ConfigError(f"{where} is not an address", hint="write it as https://host/path")
+    if address.username or address.password:
+        raise ConfigError(f"{where} holds a user or a password", hint="send it as a header, from an environment variable")
+    refuse_literal_secrets(dict(parse_qsl(urlsplit(url).query)), where=where)
 
 
 def places(content: object) -> list[str]:

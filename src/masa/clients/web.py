@@ -90,6 +90,8 @@ class Web:
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
+            # aiohttp would send GET and PUT a second time when a connection is lost, behind the budget's back.
+            self._session._retry_connection = False
         return self._session
 
     def _proxy(self, url: str) -> str | None:
@@ -114,8 +116,9 @@ class Web:
         shown = " ".join(self._secrets.hide(said).split())[:200]
         if status in HOPELESS or 300 <= status < 400:
             hint = HOPELESS.get(status, f"it redirects to {self._secrets.hide(headers.get('Location', 'nowhere'))}")
-            raise Fatal(f"HTTP {status}", hint=hint + (f" The server said: {shown}" if shown else ""))
-        raise Rejected(f"HTTP {status}")
+            said = f" The server said: {shown}" if shown else ""
+            raise Fatal(f"HTTP {status}", hint=hint + said, unless_answered=status in (403, 404, 405))
+        raise Rejected(f"HTTP {status}", said=shown)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

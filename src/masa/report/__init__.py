@@ -23,3 +23,13 @@ def points(value: float, *, sign: bool = True) -> str:
     if not sign:
         return f"{number:g} point" + ("" if number == 1 else "s")
     return f"{number:+.1f} points"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "query"), counted(1200, "query"), counted(2, "answer")
+    ('1 query', '1,200 queries', '2 answers')
+    """
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"

@@ -6,8 +6,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from masa.history import Run
 from masa.records import ERROR, INVALID, Assessment, Baseline, Matrix, Replay, Shift
-from masa.report import percent, points
+from masa.report import counted, percent, points
 
 BUDGETS_ACROSS = 3
 
@@ -146,8 +147,10 @@ def _reason(found: Assessment) -> str:
     if shift is None or change is None:
         return f"there is no answer to judge by: {STOPPED[found.stopped]}"
     sure = percent(found.confidence)
-    range_ = f"{points(change.low)} to {points(change.high)} ({sure} interval; tolerance {points(found.tolerance, sign=False)})"
-    return f"right answers {percent(shift.accuracy.old)} -> {percent(shift.accuracy.new)}: {points(change.estimate)}, {range_}"
+    between = f"between {100 * change.low:+.1f} and {100 * change.high:+.1f}"
+    limits = f"({sure} interval; tolerance {points(found.tolerance, sign=False)})"
+    right = f"right answers {percent(shift.accuracy.old)} -> {percent(shift.accuracy.new)}"
+    return f"{right}: {points(change.estimate)}, {between} {limits}"
 
 
 def _moved(found: Assessment) -> str:
@@ -186,8 +189,24 @@ def baseline(found: Baseline) -> RenderableType:
     if found.errors:
         lines.append(f"{found.errors:,} items failed for good ({ERROR})")
     money = "" if found.cost is None else f" for {found.cost:.6g}"
-    lines.append(f"{found.queries:,} queries{money}; it ended because {STOPPED[found.stopped]}.")
+    lines.append(f"{counted(found.queries, 'query')}{money}; it ended because {STOPPED[found.stopped]}.")
     return Text("\n".join(lines))
+
+
+def runs(found: list[Run], baselines: set[int]) -> RenderableType:
+    """List runs: what they were, what came of them."""
+    table = _table()
+    for name in ("run", "", "name", "begun", "state", "verdict", "right answers", "queries"):
+        table.add_column(name, no_wrap=True)
+    for run in found:
+        result = run.result or {}
+        accuracy = result.get("accuracy")
+        right = percent(accuracy["new"]) if isinstance(accuracy, dict) else "" if accuracy is None else percent(accuracy)
+        state = "finished" if run.finished else f"not finished ({run.stopped})"
+        mark = "baseline now" if run.id in baselines else ""
+        cells = (run.name, run.created[:16].replace("T", " "), state, result.get("verdict", mark) or mark, right)
+        table.add_row(str(run.id), run.kind, *cells, f"{result['queries']:,}" if result else "")
+    return table
 
 
 def heat_map(shift: Shift) -> RenderableType:
@@ -239,7 +258,9 @@ def _changed(found: Assessment) -> Table:
 
 def _cost(found: Assessment) -> str:
     money = "" if found.cost is None else f" for {found.cost:.6g}"
-    lines = [f"Run {found.run}: {found.queries:,} queries{money}, {found.answers:,} answers; {found.items:,} items."]
+    lines = [
+        f"Run {found.run}: {counted(found.queries, 'query')}{money}, {counted(found.answers, 'answer')}; {found.items:,} items."
+    ]
     lines[0] += f" It ended because {STOPPED[found.stopped]}."
     if found.errors:
         lines.append(f"{found.errors:,} items failed for good ({ERROR}); they are a column of the matrix, not wrong answers.")
