@@ -5,6 +5,7 @@ import pytest
 
 import masa
 from masa import estimate, intervals
+from masa.paired import paired
 from masa.records import Column
 from masa.sampler import counted
 
@@ -54,26 +55,44 @@ def test_the_expected_error_is_that_of_stratified_sampling() -> None:
     assert np.mean(expected) == pytest.approx(np.mean(errors), rel=0.12)
 
 
-def test_paired_differences_are_surer_than_two_estimates_and_as_sure_as_they_say() -> None:
-    strata, old, new = world()
-    truth = estimate.true_matrix(strata, new).values - estimate.true_matrix(strata, old).values
-    gain = estimate.true_matrix(strata, new).accuracy - estimate.true_matrix(strata, old).accuracy
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("changed", [0.02, 0.1, 0.9])
+def test_pairs_are_as_sure_as_they_say_and_no_worse_than_two_estimates(known: bool, changed: float) -> None:
+    strata, old, _ = world()
+    rng = np.random.default_rng(5)
+    new = Column("new", old.values, np.where(rng.random(900) < 1 - changed, old.codes, rng.choice(3, 900)).astype(np.int32))
+    true = masa.Shift(estimate.true_matrix(strata, old), estimate.true_matrix(strata, new))
     held = kept = 0
-    paired, apart = [], []
-    for seed in range(300):
-        places = np.sort(np.random.default_rng(seed).permutation(len(old.codes))[:300])
+    pairs, alone, surer = [], [], []
+    for seed in range(200):
+        places = np.sort(np.random.default_rng(seed).permutation(900)[:300])
         a, b = (Column(column.name, column.values, column.codes[places]) for column in (old, new))
-        matrix, right = intervals.paired_spreads(strata, places, a, b)
-        one, other = counted(strata, places, a), counted(strata, places, b)
-        found = estimate.matrix(other).values - estimate.matrix(one).values
-        held += float(np.linalg.norm(found - truth)) <= matrix.bound()
-        change = estimate.matrix(other).accuracy - estimate.matrix(one).accuracy
-        kept += abs(change - gain) <= right.margin()
-        paired.append(right.margin())
-        apart.append((intervals.accuracy_spread(one, strata.size) + intervals.accuracy_spread(other, strata.size)).margin())
-    assert held / 300 >= 0.92
-    assert kept / 300 >= 0.92
-    assert np.mean(paired) < 0.8 * np.mean(apart)
+        found = paired(strata, places, a, b, all_old=old if known else None)
+        held += found.shift.error(true) <= found.matrix.bound()
+        kept += abs(found.shift.accuracy.change - true.accuracy.change) <= found.accuracy.margin()
+        pairs.append(found.shift.error(true) ** 2)
+        now = estimate.matrix(counted(strata, places, b))
+        then = true.old if known else estimate.matrix(counted(strata, places, a))
+        alone.append(masa.Shift(true.old, now).error(true) ** 2 if known else masa.Shift(then, now).error(true) ** 2)
+        surer.append(found.matrix.error2)
+        assert (found.shift.new.values >= 0).all()
+        assert found.shift.new.values.sum(axis=1) == pytest.approx(strata.label_weight)
+    assert held / 200 >= 0.92
+    assert kept / 200 >= 0.91
+    assert np.mean(pairs) <= 1.02 * np.mean(alone)
+    assert np.mean(surer) == pytest.approx(np.mean(pairs), rel=0.6 if changed == 0.02 else 0.25)
+    if known and changed <= 0.1:
+        assert np.mean(pairs) < 0.5 * np.mean(alone)
+
+
+def test_an_unchanged_api_is_known_to_be_unchanged_exactly() -> None:
+    strata, old, _ = world()
+    places = np.arange(0, 900, 5)
+    said = Column("now", old.values, old.codes[places])
+    found = paired(strata, places, said, said, all_old=old)
+    assert found.lean == 1.0
+    assert np.abs(found.shift.values).max() < 1e-15
+    assert 0.0 < found.accuracy.margin() < 0.02
 
 
 def test_all_asked_leaves_no_doubt_and_little_asked_leaves_much() -> None:

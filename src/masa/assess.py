@@ -15,8 +15,10 @@ from masa.dataset import Dataset, oddities
 from masa.engine import Limits
 from masa.errors import DataError, UsageError
 from masa.history import Draft, Run
+from masa.intervals import Spread
 from masa.journal import Past
 from masa.live import Choice, Session, Spending
+from masa.paired import paired
 from masa.records import (
     ERROR,
     Answer,
@@ -28,6 +30,7 @@ from masa.records import (
     Ints,
     Matrix,
     Progress,
+    Query,
     Shift,
     Surprise,
     Tally,
@@ -163,10 +166,10 @@ async def assess_async(
                 progress=progress,
                 interruptible=interruptible,
             )
-            sampler = Sampler(strata, method=chosen.method, seed=chosen.seed)
-            session.error = lambda: _error(sampler)
+            told = Told(Sampler(strata, method=chosen.method, seed=chosen.seed), old)
+            session.error = told.error
             try:
-                stopped = await live.ask(kept, session, sampler)
+                stopped = await live.ask(kept, session, told)
             finally:
                 await asked.close()
             result = conclude(session, strata, old, chosen, stopped, sides)
@@ -182,26 +185,14 @@ def conclude(
 ) -> Assessment:
     """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
     data, past = session.data, session.past
-    sampler = Sampler(strata, method=settings.method, seed=settings.seed)
-    place = live.places(data, past.answers)
-    for key, recorded in past.answers.items():
-        sampler.tell(Answer(place[key], recorded.prediction))
     finite = old.contradicted == 0
-    tally = sampler.tally()
     compared_to, differing = _differences(data, past, old)
-    shift = change = bound = uniform = None
-    surprises: tuple[Surprise, ...] = ()
+    places, answers = live.known(data, past)
+    found = None
     notes = list(session.all_notes)
-    if sampler.answered:
-        old_matrix, old_tally = _old_matrix(sampler.strata, old, exact=finite)
-        shift = estimate.shift(tally, old=old_matrix, strata=sampler.strata)
-        new = intervals.matrix_spread(tally, sampler.group_items, finite=finite)
-        before = intervals.EXACT if old_tally is None else intervals.matrix_spread(old_tally, sampler.strata.size, finite=finite)
-        bound = (new + before).bound(settings.confidence)
-        change = _accuracy_change(tally, sampler, old_tally, shift, settings.confidence, finite=finite)
-        surprises = surprising(shift, tally, sampler.group_items, old_tally, strata.size, finite=finite)
-        uniform = _uniform_queries(new, len(data), finite=finite)
-        notes += _cautions(sampler, tally, old)
+    if len(places):
+        found = estimated(strata, old, places, answers, finite=finite)
+        notes += _cautions(strata, places, old, settings.method)
     moved = _moved(strata, compared_to, differing, old)
     if differing and not old.repeated and old.run is not None:
         notes.append(
@@ -211,10 +202,10 @@ def conclude(
     notes += odd_answers(data, past)
     if called and ", " in called:
         notes.append(f"the provider named more than one version during this run: {called}")
-    failed = stopped == "failures"
+    unfinished = stopped in ("failures", "interrupted")
     return Assessment(
         run=session.run.id,
-        verdict="undecided" if failed or change is None or stopped == "interrupted" else verdict(change, settings.tolerance),
+        verdict="undecided" if found is None or unfinished else verdict(found.interval(settings.confidence), settings.tolerance),
         moved=moved,
         stopped=stopped,
         items=len(data),
@@ -224,15 +215,15 @@ def conclude(
         cost=None if not session.client.priced else amount(past.money),
         confidence=settings.confidence,
         tolerance=settings.tolerance,
-        shift=shift,
-        accuracy_change=change,
-        error_bound=bound,
-        surprising=surprises,
+        shift=None if found is None else found.shift,
+        accuracy_change=None if found is None else found.interval(settings.confidence),
+        error_bound=None if found is None else found.matrix.bound(settings.confidence),
+        surprising=() if found is None else surprising(found.shift, found.deviations, strata, places),
         compared=len(compared_to),
         differing=len(differing),
         changed_items=tuple(item for _, item in zip(range(MOST_ITEMS), differing.values(), strict=False)),
         api_version=Versions(old.version, called),
-        uniform_queries=uniform,
+        uniform_queries=None if found is None else _uniform_queries(found, strata, places, answers, finite=finite),
         method=settings.method,
         seed=settings.seed,
         sides=sides,
@@ -380,24 +371,62 @@ def _identity(settings: Settings, difficulty: str) -> dict[str, Any]:
     return {"method": settings.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": difficulty}
 
 
-def _old_matrix(strata: Strata, old: Old, *, exact: bool) -> tuple[Matrix, Tally | None]:
-    """Give the old matrix, and the counts it is estimated from where it is not known, or the API contradicts itself."""
-    if old.complete and exact:
-        return estimate.true_matrix(strata, old.answers), None
-    tally = counted(strata, old.places, old.answers)
-    return estimate.matrix(tally), tally
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
+    """A shift, and how far it may be off."""
+
+    shift: Shift
+    matrix: Spread
+    accuracy: Spread
+    deviations: Floats
+    """(L, P) of the entries of the shift"""
+    old_blind: float = 0.0
+
+    def interval(self, confidence: float) -> Interval:
+        """Give the interval for the change of accuracy.
+
+        Labels without an answer count zero, and items that failed count as wrong, but all of them may be right.
+        """
+        margin, change = self.accuracy.margin(confidence), self.shift.accuracy.change
+        below, above = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
+        low, high = change - margin - below - self.old_blind, change + margin + above + self.accuracy.blind
+        return Interval(change, max(-1.0, low), min(1.0, high))
 
 
-def _accuracy_change(
-    tally: Tally, sampler: Sampler, old_tally: Tally | None, shift: Shift, confidence: float, *, finite: bool
-) -> Interval:
-    new, old = intervals.accuracy_spread(tally, sampler.group_items, finite=finite), intervals.EXACT
-    if old_tally is not None:
-        old = intervals.accuracy_spread(old_tally, sampler.strata.size, finite=finite)
-    margin, change = (new + old).margin(confidence), shift.accuracy.change
-    # Labels without an answer count zero, and items that failed count as wrong, but all of them may be right.
-    below, above = (side.blind + share_of(ERROR, matrix) for side, matrix in ((old, shift.old), (new, shift.new)))
-    return Interval(change, max(-1.0, change - margin - below), min(1.0, change + margin + above))
+def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite: bool) -> Estimated:
+    """Estimate the shift: by pairs of old and new answers where that is the surer way, else from each side alone."""
+    if old.complete:
+        before = Column(old.answers.name, old.answers.values, old.answers.codes[places])
+        both = paired(strata, places, before, answers, all_old=old.answers, finite=finite)
+        matrix, accuracy = both.matrix, both.accuracy
+        if not finite:
+            # Where an API contradicts itself, its old answers are one sample of what they might have been.
+            then, rest = counted(strata, old.places, old.answers), 1.0 - both.lean
+            matrix += intervals.matrix_spread(then, strata.size, finite=False).times(rest)
+            accuracy += intervals.accuracy_spread(then, strata.size, finite=False).times(rest)
+        return Estimated(both.shift, matrix, accuracy, both.deviations)
+    then, now = counted(strata, old.places, old.answers), counted(strata, places, answers)
+    shift = Shift(estimate.matrix(then), estimate.matrix(now), estimate.stratum_reports(now, strata))
+    weight = shift.old.values.sum(axis=1, keepdims=True)
+    rates = shift.old.values / np.where(weight > 0.0, weight, 1.0)
+    sides = [_on(tally, shift.new.predictions) for tally in (then, now)]
+    deviations = [intervals.entry_deviations(side, strata.size, rates=rates, finite=finite) for side in sides]
+    matrices = [intervals.matrix_spread(side, strata.size, finite=finite) for side in (then, now)]
+    accuracies = [intervals.accuracy_spread(side, strata.size, finite=finite) for side in (then, now)]
+    alone = Estimated(
+        shift,
+        matrices[0] + matrices[1],
+        replace(accuracies[0] + accuracies[1], blind=accuracies[1].blind),
+        np.hypot(*deviations),
+        accuracies[0].blind,
+    )
+    shared, first, second = np.intersect1d(old.places, places, return_indices=True)
+    if not len(shared):
+        return alone
+    a, b = (Column(side.name, side.values, side.codes[at]) for side, at in ((old.answers, first), (answers, second)))
+    both = paired(strata, shared, a, b, finite=finite)
+    surer = both.matrix.blind <= max(matrices[0].blind, matrices[1].blind) and both.matrix.error2 < alone.matrix.error2
+    return Estimated(both.shift, both.matrix, both.accuracy, both.deviations, both.accuracy.blind) if surer else alone
 
 
 def share_of(prediction: str, matrix: Matrix) -> float:
@@ -405,23 +434,13 @@ def share_of(prediction: str, matrix: Matrix) -> float:
     return float(matrix.values[:, matrix.predictions.index(prediction)].sum()) if prediction in matrix.predictions else 0.0
 
 
-def surprising(
-    shift: Shift, tally: Tally, items: Ints, old: Tally | None = None, old_items: Ints | None = None, *, finite: bool
-) -> tuple[Surprise, ...]:
-    """Give the entries that moved more than chance explains, the surest first.
-
-    Items (G,) are those of the tally's groups; an old matrix that is an estimate comes with its counts too.
-    """
+def surprising(shift: Shift, deviations: Floats, strata: Strata, places: Ints) -> tuple[Surprise, ...]:
+    """Give the entries that moved more than chance explains, the surest first; deviations (L, P) are their standard errors."""
     from scipy.special import ndtr
 
     weight = shift.old.values.sum(axis=1, keepdims=True)
     before, now = (matrix.values / np.where(weight > 0.0, weight, 1.0) for matrix in (shift.old, shift.new))
-    rates = before
-    deviations = intervals.entry_deviations(_on(tally, shift.new.predictions), items, rates=rates, finite=finite)
-    if old is not None and old_items is not None:
-        then = intervals.entry_deviations(_on(old, shift.new.predictions), old_items, rates=rates, finite=finite)
-        deviations = np.hypot(deviations, then)
-    answered = np.bincount(tally.cell_label, tally.counts, len(tally.labels))
+    answered = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels))
     found = []
     for i, j in zip(*np.nonzero(np.abs(shift.values) > 1e-12), strict=True):
         label, prediction = shift.new.labels[i], shift.new.predictions[j]
@@ -479,24 +498,27 @@ def verdict(change: Interval, tolerance: float) -> str:
     return "unchanged" if -slack <= change.low and change.high <= slack else "undecided"
 
 
-def _uniform_queries(new: intervals.Spread, items: int, *, finite: bool) -> int | None:
-    """Give the post-stratified queries for the same expected error."""
-    if new.error2 <= 0.0 or new.uniform <= 0.0:
+def _uniform_queries(found: Estimated, strata: Strata, places: Ints, answers: Column, *, finite: bool) -> int | None:
+    """Give the queries that post-stratified uniform sampling needs for the same expected error, without the old answers."""
+    each = intervals.matrix_spread(counted(strata, places, answers), strata.size, finite=finite).uniform
+    if found.matrix.error2 <= 0.0 or each <= 0.0:
         return None
-    return int(np.ceil(1.0 / (new.error2 / new.uniform + (1.0 / items if finite else 0.0))))
+    return int(np.ceil(1.0 / (found.matrix.error2 / each + (1.0 / len(strata.items) if finite else 0.0))))
 
 
-def _cautions(sampler: Sampler, tally: Tally, old: Old) -> list[str]:
+def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
     notes = []
-    answered = np.bincount(tally.cell_label, tally.counts, len(tally.labels))
-    held = sampler.strata.label_weight > 0.0
-    blind = [repr(label) for label, n, weighs in zip(tally.labels, answered, held, strict=True) if weighs and not n]
-    if blind:
-        some = ", ".join(blind[:5]) + (", ..." if len(blind) > 5 else "")
-        notes.append(f"nothing was asked about {len(blind)} of the labels ({some}): their part of the matrix counts as zero")
+    for when, asked in (("", places), (" in the baseline", old.places)):
+        answered = np.bincount(strata.label[strata.of(asked)], minlength=len(strata.labels))
+        blind = [repr(strata.labels[i]) for i in np.flatnonzero((strata.label_weight > 0.0) & (answered == 0))]
+        if blind:
+            some = ", ".join(blind[:5]) + (", ..." if len(blind) > 5 else "")
+            notes.append(
+                f"nothing was asked{when} about {len(blind)} of the labels ({some}): their part of the matrix counts as zero"
+            )
     if not old.complete:
         notes.append(f"the old matrix is an estimate from {len(old.places):,} answers; the interval and the error allow for that")
-    if sampler.method == "masa" and sampler.answered < len(sampler.strata.items):
+    if method == "masa" and len(places) < len(strata.items):
         notes.append(
             "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
             "look a little better than it is (docs/method.md); --method post-stratified is free of that"
@@ -515,10 +537,41 @@ def version(past: Past) -> str | None:
     return ", ".join(found) or None
 
 
-def _error(sampler: Sampler) -> float | None:
-    if sampler.answered < 2 * len(sampler.strata):
-        return None
-    return float(intervals.matrix_spread(sampler.tally(), sampler.group_items).error2 ** 0.5)
+class Told:
+    """A sampler that keeps what it is told, to say how sure the estimate is by now."""
+
+    def __init__(self, sampler: Sampler, old: Old) -> None:
+        self.sampler = sampler
+        self._old = old
+        self._places: list[int] = []
+        self._answers: list[str] = []
+        self._known: tuple[int, float | None] = (0, None)
+
+    def ask(self, n: int = 1) -> list[Query]:
+        """Ask the sampler."""
+        return self.sampler.ask(n)
+
+    def sent(self, query: Query) -> None:
+        """Tell the sampler."""
+        self.sampler.sent(query)
+
+    def tell(self, answer: Answer) -> None:
+        """Tell the sampler."""
+        self.sampler.tell(answer)
+        self._places.append(answer.item)
+        self._answers.append(answer.prediction)
+
+    def error(self) -> float | None:
+        """Give the root of the expected squared error, anew after every few percent of answers."""
+        count, known = self._known
+        if len(self._places) > 2 * len(self.sampler.strata) and len(self._places) > 1.05 * count:
+            values = tuple(dict.fromkeys(self._answers))
+            code = {value: j for j, value in enumerate(values)}
+            column = Column("answers", values, np.array([code[value] for value in self._answers], np.int32))
+            found = estimated(self.sampler.strata, self._old, np.array(self._places, np.int64), column, finite=True)
+            known = found.matrix.error2**0.5
+            self._known = len(self._places), known
+        return known
 
 
 def _close(store: Store, session: Session, result: Assessment) -> None:

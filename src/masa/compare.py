@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from masa import estimate, history, intervals, journal, live
+from masa import history, journal, live
 from masa.assess import (
     MOST_ITEMS,
+    Estimated,
     Settings,
     as_client,
     assess_async,
     budgeted,
     comparable,
     keys,
-    share_of,
     stratified,
     surprising,
     verdict,
@@ -30,21 +30,19 @@ from masa.errors import UsageError
 from masa.history import Draft
 from masa.journal import Past
 from masa.live import Choice, Session, Spending
+from masa.paired import paired
 from masa.records import (
     ERROR,
     Answer,
     Assessment,
     ChangedItem,
     Column,
-    Interval,
     Ints,
     Progress,
     Query,
-    Shift,
-    Surprise,
     Versions,
 )
-from masa.sampler import Sampler, counted
+from masa.sampler import Sampler
 from masa.store import DEFAULT, opened
 from masa.strata import Strata
 
@@ -169,17 +167,10 @@ def _concluded(
     (places_a, a), (places_b, b) = (live.known(data, session.past) for session in sessions)
     both = np.intersect1d(places_a, places_b) if one is not other else np.empty(0, np.int64)
     a, b = (_on(both, places, column) for places, column in ((places_a, a), (places_b, b)))
-    shift = change = bound = None
-    found: tuple[Surprise, ...] = ()
+    found = None
     if len(both):
-        tallies = counted(strata, both, a), counted(strata, both, b)
-        shift = Shift(estimate.matrix(tallies[0]), estimate.matrix(tallies[1]), estimate.stratum_reports(tallies[1], strata))
-        matrix, right = intervals.paired_spreads(strata, both, a, b)
-        bound, margin = matrix.bound(settings.confidence), right.margin(settings.confidence) + right.blind
-        gain = shift.accuracy.change
-        below, above = (share_of(ERROR, side) for side in (shift.old, shift.new))
-        change = Interval(gain, max(-1.0, gain - margin - below), min(1.0, gain + margin + above))
-        found = surprising(shift, tallies[1], strata.size, tallies[0], strata.size, finite=True)
+        two = paired(strata, both, a, b)
+        found = Estimated(two.shift, two.matrix, two.accuracy, two.deviations, two.accuracy.blind)
     pairs = [(int(place), a.values[i], b.values[j]) for place, i, j in zip(both, a.codes, b.codes, strict=True)]
     labels = [data.label.values[data.label.codes[place]] for place, _, _ in pairs]
     differing = [
@@ -191,7 +182,7 @@ def _concluded(
     pasts = [session.past for session in dict.fromkeys(sessions)]
     return Assessment(
         run=other.run.id,
-        verdict="undecided" if unfinished or change is None else verdict(change, settings.tolerance),
+        verdict="undecided" if unfinished or found is None else verdict(found.interval(settings.confidence), settings.tolerance),
         moved="yes" if differing else "no sign",
         stopped="budget" if "budget" in (one.stopped, other.stopped) and not unfinished else other.stopped,
         items=len(data),
@@ -201,10 +192,10 @@ def _concluded(
         cost=amount(sum(past.money for past in pasts)) if one.client.priced or other.client.priced else None,
         confidence=settings.confidence,
         tolerance=settings.tolerance,
-        shift=shift,
-        accuracy_change=change,
-        error_bound=bound,
-        surprising=found,
+        shift=None if found is None else found.shift,
+        accuracy_change=None if found is None else found.interval(settings.confidence),
+        error_bound=None if found is None else found.matrix.bound(settings.confidence),
+        surprising=() if found is None else surprising(found.shift, found.deviations, strata, both),
         compared=len(pairs),
         differing=len(differing),
         changed_items=tuple(differing[:MOST_ITEMS]),

@@ -9,8 +9,7 @@ from math import sqrt
 
 import numpy as np
 
-from masa.records import Bools, Codes, Column, Floats, Interval, Ints, Tally, in_order
-from masa.strata import Strata
+from masa.records import Bools, Codes, Floats, Interval, Ints, Tally
 
 KAPPA = 10.0
 """Answers' worth of belief that a group's variance is that of all groups."""
@@ -51,6 +50,12 @@ class Spread:
             self.uniform + other.uniform,
         )
 
+    def times(self, factor: float) -> "Spread":
+        """Give the spread of a multiple of the estimate."""
+        square = factor**2
+        traces = (self.traces[0] * square, self.traces[1] * square**2, self.traces[2] * square**3)
+        return Spread(self.error2 * square, self.deviation * square, traces, self.blind, self.uniform * square)
+
     def bound(self, confidence: float = 0.95) -> float:
         """Bound the Frobenius error: its expectation, what is not known of that, and how a squared error scatters."""
         from scipy.special import chdtri, ndtri
@@ -89,55 +94,14 @@ def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
     groups[cells] = tally.cell_group
     np.add.at(counts2, groups, per_entry**2)
     squares = n - counts2 / np.maximum(n, 1.0)
-    return _pooled(tally.group_share, n, fraction, squares, _traces(tally, n, fraction))
+    return pooled(tally.group_share, n, fraction, squares, _traces(tally, n, fraction))
 
 
 def accuracy_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
     """Tell how far the estimated share of right answers may be off."""
     n, fraction = _sizes(tally, items, finite=finite)
     mean = _right(tally) / np.maximum(n, 1.0)
-    return _pooled(tally.group_share, n, fraction, n * mean * (1.0 - mean), (0.0, 0.0, 0.0))
-
-
-def paired_spreads(strata: Strata, places: Ints, a: Column, b: Column, *, finite: bool = True) -> tuple[Spread, Spread]:
-    """Tell how far the difference of two matrices, and of two accuracies, may be off that come from the same items.
-
-    Places (n,) are the items, a and b what two APIs said about them; what they agree on costs no variance.
-    """
-    stratum = strata.of(places).astype(np.int64)
-    names = in_order(a.values + b.values)
-    code = {name: number for number, name in enumerate(names)}
-    old, new = (np.array([code[value] for value in column.values], np.int64)[column.codes] for column in (a, b))
-    label = strata.label[stratum].astype(np.int64)
-    right = np.array([code.get(name, -1) for name in strata.labels], np.int64)[label]
-    gain = (new == right).astype(np.float64) - (old == right)
-    n = np.bincount(stratum, minlength=len(strata)).astype(np.float64)
-    fraction = np.where(n > 0, 1.0 / np.maximum(n, 1.0) - (1.0 / strata.size if finite else 0.0), 0.0)
-    share = strata.weight
-    mean2 = np.zeros(len(strata))
-    traces = np.zeros(3)
-    for i in np.unique(label):
-        mine = label == i
-        kinds, kind = np.unique(np.concatenate((old[mine], new[mine])), return_inverse=True)
-        before, after = kind[: mine.sum()], kind[mine.sum() :]
-        groups, group = np.unique(stratum[mine], return_inverse=True)
-        mean = np.zeros((len(groups), len(kinds)))
-        np.add.at(mean, (group, after), 1.0)
-        np.add.at(mean, (group, before), -1.0)
-        mean /= n[groups, None]
-        mean2[groups] = (mean**2).sum(axis=1)
-        scale = share[groups] ** 2 * fraction[groups]
-        each = (scale / n[groups])[group]
-        second = np.zeros((len(kinds), len(kinds)))
-        for rows, columns, sign in ((after, after, 1.0), (before, before, 1.0), (after, before, -1.0), (before, after, -1.0)):
-            np.add.at(second, (rows, columns), sign * each)
-        covariance = second - (scale[:, None] * mean).T @ mean
-        squared = covariance @ covariance
-        traces += np.trace(covariance), np.trace(squared), np.sum(squared * covariance)
-    squares = 2.0 * np.bincount(stratum, old != new, len(strata)) - n * mean2
-    gains = np.bincount(stratum, gain**2, len(strata)) - np.bincount(stratum, gain, len(strata)) ** 2 / np.maximum(n, 1.0)
-    matrix = _pooled(share, n, fraction, squares, (float(traces[0]), float(traces[1]), float(traces[2])))
-    return matrix, _pooled(share, n, fraction, gains, (0.0, 0.0, 0.0))
+    return pooled(tally.group_share, n, fraction, n * mean * (1.0 - mean), (0.0, 0.0, 0.0))
 
 
 def entry_deviations(tally: Tally, items: Ints, *, rates: Floats, finite: bool = True) -> Floats:
@@ -175,7 +139,7 @@ def _right(tally: Tally) -> Floats:
     return np.bincount(tally.cell_group, tally.counts * tally.cell_factor * right, len(tally.group_answers)).astype(np.float64)
 
 
-def _pooled(share: Floats, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]) -> Spread:
+def pooled(share: Floats, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]) -> Spread:
     """Shrink the groups' sums of squares (G,) towards each other and add them up; share (G,) is what each stands for."""
     seen = n > 0
     pooled = (squares[seen].sum() + 1.0) / (np.sum(n[seen] - 1.0) + 2.0)

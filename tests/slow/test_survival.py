@@ -130,14 +130,20 @@ def test_killed_at_random_moments_and_resumed(project: Path, concurrency: int) -
 
 
 FOLD = """
-import json, sys, sqlite3, masa
-data = masa.read(sys.argv[1] + "/reviews.csv", label="label", id="id", inputs=["text"])
+import json, sys, sqlite3, masa, numpy as np
+from masa.paired import paired
+data = masa.read(sys.argv[1] + "/reviews.csv", label="label", id="id", inputs=["text"], predictions=["label"])
 place = {key: item for item, key in enumerate(data.keys.tolist())}
-sampler = masa.Sampler(masa.Strata.build(data.label))
 with sqlite3.connect(sys.argv[1] + "/.masa/masa.db") as store:
-    for item, prediction in store.execute("SELECT item, prediction FROM call WHERE outcome = 'answer'"):
-        sampler.tell(masa.Answer(place[item], prediction))
-print(json.dumps(masa.matrix(sampler.tally()).values.tolist()))
+    rows = store.execute("SELECT item, prediction FROM call WHERE outcome = 'answer'").fetchall()
+said = sorted((place[item], prediction) for item, prediction in rows)
+places = np.array([item for item, _ in said])
+values = tuple(sorted({prediction for _, prediction in said}))
+new = masa.Column("new", values, np.array([values.index(prediction) for _, prediction in said], np.int32))
+old = data.predictions["label"]
+then = masa.Column("old", old.values, old.codes[places])
+found = paired(masa.Strata.build(data.label), places, then, new, all_old=old)
+print(json.dumps(found.shift.new.values.tolist()))
 """
 
 
