@@ -108,9 +108,7 @@ def covered(update: Update, *, folder: Path, runs: int) -> dict[str, list[list[f
 
 def main() -> None:
     folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 200
-    print(
-        f"{runs} runs; share of runs in which the 95% interval for the change of accuracy holds, and the bound on the shift's error\n"
-    )
+    print(f"{runs} runs; how often the 95% interval for the change of accuracy and the bound on the error of the shift hold\n")
     print("| case | method | " + " | ".join(f"accuracy {n:,} | width | matrix {n:,}" for n in BUDGETS) + " |")
     print("|---|---|" + "---|" * 9)
     with ProcessPoolExecutor(2) as pool:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,12 @@ def test_no_credit_is_not_a_rate_limit() -> None:
         ({"headers": {"Authorization": "Bearer abc"}}, "is written out"),
         ({"headers": {"X-Api-Key": "abc"}}, "is written out"),
         ({"body": {"api_key": "abc", "text": "{text}"}}, "is written out"),
+        ({"body": {"text": "{text}", "auth": {"api_key": ["abc"]}}}, "is written out"),
+        ({"url": "http://[::1:80/x"}, "not an address"),
+        ({"headers": {"A B": "x"}}, "cannot be sent"),
+        ({"headers": {"A": "x\ny"}}, "cannot be sent"),
+        ({"label": "a[-1]"}, "no way into an answer"),
+        ({"body": {"text": "{text}", "when": datetime(2026, 1, 1)}}, "cannot be sent as JSON"),
         ({"body": {"text": "{txet}"}}, "{txet}"),
         ({"body": {"text": "hello"}}, "the same request for every item"),
         ({"price": None}, "does not say what a call costs"),
@@ -264,6 +271,15 @@ def hangs(text):
 def numbers(text):
     return 3.0
 
+def leaves(text):
+    raise SystemExit(0)
+
+def odd(text):
+    return {"label": "pos", "cost": -1}
+
+async def cancels(text):
+    raise asyncio.CancelledError
+
 constant = 7
 """
     )
@@ -287,6 +303,9 @@ def test_functions_are_clients_sync_async_and_in_batches(server: Server, project
         ("broken", masa.Rejected, "ZeroDivisionError"),
         ("network", masa.Failed, "ConnectionResetError"),
         ("hangs", masa.Failed, "no answer in 0.1 s"),
+        ("leaves", masa.Rejected, "SystemExit"),
+        ("odd", masa.Rejected, "not a number"),
+        ("cancels", masa.Rejected, "cancelled itself"),
     ],
 )
 def test_what_a_function_raises_is_a_failed_call(project: Path, name: str, error: type[Exception], words: str) -> None:
@@ -364,6 +383,34 @@ def test_third_parties_add_clients_by_entry_point(project: Path, monkeypatch: py
     assert clients.offered()["echo"] == "echo_client:make"
     assert ask(clients.make("echo:pos", {}, CONTEXT), "x")[0].label == "pos"
     assert isinstance(clients.make("echo", {}, CONTEXT), Client)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"base_url": "http://me:pass@127.0.0.1/v1"},
+        {"extra": {"api_key": "abc"}},
+        {"key": "sk-abc"},
+        {"headers": {"X-Token": "abc"}},
+        {"prompt": "Say yes"},
+        {"input_price": None, "output_price": None},
+    ],
+)
+def test_bad_settings_of_a_chat_client_are_named(server: Server, options: dict[str, Any]) -> None:
+    with pytest.raises(masa.ConfigError) as caught:
+        chat(server, **options)
+    assert "abc" not in caught.value.message
+    assert caught.value.hint
+
+
+def test_more_tokens_are_reserved_where_more_may_be_used(server: Server) -> None:
+    usual = chat(server).price(item("x"))
+    assert chat(server, extra={"max_completion_tokens": 4000, "n": 3}).price(item("x")) > 10 * usual
+
+
+def test_a_key_that_comes_back_as_a_label_is_hidden(server: Server) -> None:
+    server.change = lambda _text, _label: f"Bearer {KEY}"
+    assert ask(http(server), "x")[0].label == "Bearer ***"
 
 
 def test_a_huge_answer_is_not_waited_for() -> None:

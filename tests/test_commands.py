@@ -65,10 +65,10 @@ def test_the_whole_way_from_init_to_a_verdict(server: Server, project: Path) -> 
     assert checked.returncode == 0
     assert json.loads(checked.stdout)["worst_cost"] == pytest.approx(0.3)
     assert server.requests == []
-    recorded = run("baseline", "--json", "--budget", "310", "--repeat", "10")
+    recorded = run("baseline", "--json", "--budget", "400", "--repeat", "100")
     assert recorded.returncode == 0
     found = json.loads(recorded.stdout)
-    assert (found["answers"], found["repeats"]["asked"], found["api_version"]) == (300, 10, VERSION)
+    assert (found["answers"], found["repeats"]["asked"], found["api_version"]) == (300, 100, VERSION)
     assert run("assess").returncode == 0
     server.change = strange
     assessed = run("assess", "--json")
@@ -235,7 +235,7 @@ def test_money_is_not_spent_without_a_budget_or_a_yes(server: Server, project: P
 
 def test_a_person_is_asked_before_paid_calls(server: Server, project: Path) -> None:
     configure(project, server, budget="")
-    for answer, code, asked in (("n\n", 130, 0), ("y\n", None, 300)):
+    for answer, code, asked in (("n\n", 2, 0), ("y\n", None, 300)):
         leader, follower = pty.openpty()
         running = subprocess.Popen([*MASA, "assess", "--old", "label"], stdin=follower, stderr=follower, stdout=subprocess.PIPE)
         os.close(follower)
@@ -367,3 +367,71 @@ def test_a_finished_run_is_shown_again(server: Server, project: Path) -> None:
     assert json.loads(run("report", 1, "--json").stdout)["run"] == 1
     assert len(server.requests) == asked
     assert run("report", 9).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "words", [("assess", "--old", "label", "--budget", "30"), ("baseline", "--budget", "30", "--fresh"), ("history",)]
+)
+def test_a_reader_who_has_gone_is_not_a_verdict(server: Server, project: Path, words: tuple[str, ...]) -> None:
+    configure(project, server)
+    run("baseline", "--budget", "25")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*MASA, *words], stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60)
+    os.close(writer)
+    assert done.returncode == 141
+
+
+def test_closed_streams_are_not_a_verdict(server: Server, project: Path) -> None:
+    configure(project, server)
+    usual = run("assess", "--old", "label", "--budget", "300").returncode
+    for closed in ("<&-", ">&-", "2>&-"):
+        line = f"{sys.executable} -m masa assess --old label --budget 300 {closed}"
+        assert subprocess.run(line, shell=True, capture_output=True, timeout=60, check=False).returncode == usual
+
+
+def test_a_module_that_ends_the_program_is_not_a_verdict(project: Path) -> None:
+    (project / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+    words = "assess", "reviews.csv", "--label", "label", "--old", "label", "--input", "text", "--budget", "5", "--price", "0"
+    done = run(*words, "--api", "python:leaves:f")
+    assert done.returncode == 2
+    assert "cannot be imported" in done.stderr
+
+
+def test_a_function_that_hangs_does_not_keep_the_program(project: Path) -> None:
+    (project / "slow.py").write_text("import time\ndef f(text):\n    time.sleep(300)\n")
+    (project / "masa.toml").write_text(
+        '[data]\npath = "reviews.csv"\nlabel = "label"\nold = "label"\ninput = "text"\n'
+        '[api]\nclient = "python:slow:f"\nprice = 0\ntimeout = 0.2\n[limits]\ntries = 1\n[budget]\nqueries = 30\n'
+    )
+    done = run("assess", timeout=30)
+    assert done.returncode == 3
+    assert "no answer in 0.2 s" in done.stderr
+
+
+def test_labels_cannot_steer_the_terminal(server: Server, project: Path) -> None:
+    configure(project, server)
+    server.change = lambda text, label: "\x1b[31mred\x07" if "lovely" in text else label
+    for words in (("baseline",), ("assess", "--old", "label"), ("history",)):
+        done = run(*words)
+        assert "\x1b" not in done.stdout + done.stderr
+        assert "\x07" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("place", ["reviews.csv/x.db", "/proc/x/y.db", "a" * 300 + "/x.db"])
+def test_a_store_that_cannot_be_is_explained(project: Path, place: str) -> None:
+    done = run("assess", "reviews.csv", "--label", "label", "--old", "label", "--api", "replay:label", "--store", place)
+    assert done.returncode == 2
+    assert "can be written" in done.stderr
+    assert sorted(file.name for file in project.iterdir()) == ["reviews.csv"]
+
+
+def test_odd_names_of_stores_are_kept_to(project: Path) -> None:
+    for place in ("a?b=c.db", ":memory:", "50% & more.db"):
+        assert (
+            run(
+                "assess", "reviews.csv", "--label", "label", "--old", "label", "--api", "replay:label", "--store", place
+            ).returncode
+            == 0
+        )
+        assert (project / place).is_file()

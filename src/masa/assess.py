@@ -99,6 +99,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise UsageError(f"there is no method {self.method!r} for live queries", hint=f"there are {', '.join(METHODS)}")
+        if not (isinstance(self.seed, int) and -(2**63) <= self.seed < 2**63):
+            raise UsageError(f"seed is {self.seed}", hint="give a whole number of at most 18 digits")
         if not 0.0 < self.confidence < 1.0:
             raise UsageError(f"confidence is {self.confidence:g}", hint="give a share between 0 and 1, such as 0.95")
         if self.method == "uniform" and self.mix is not None:

@@ -65,7 +65,7 @@ ApiName = Annotated[
     str | None, typer.Option(metavar="CLIENT", help="replay:COL, python:module:function, http or openai (with masa.toml), ...")
 ]
 PriceOf = Annotated[str | None, typer.Option(metavar="P", help="Money a call, or 'queries-only'.")]
-BudgetOf = Annotated[int | None, typer.Option("--budget", metavar="N", help="Calls that may be sent at the most.")]
+BudgetOf = Annotated[int | None, typer.Option("--budget", metavar="N", min=1, help="Calls that may be sent at the most.")]
 Money = Annotated[str | None, typer.Option(metavar="M", help="Money that may be spent at the most.")]
 LiveMethod = Annotated[str | None, typer.Option("--method", metavar="NAME", help="masa, post-stratified, stratified or uniform.")]
 OptionalLevels = Annotated[
@@ -378,17 +378,7 @@ def init(
     chosen = draft.Guess(
         label=decide("Column with the true labels", label, found.label, known, asking=asking),
         id=decide("Column with ids (empty for none)", id, found.id, known, asking=asking),
-        input=tuple(names(input))
-        or tuple(
-            names(
-                [
-                    decide(
-                        "Column that the API is shown (empty for none)", None, next(iter(found.input), None), known, asking=asking
-                    )
-                    or ""
-                ]
-            )
-        ),
+        input=tuple(names(input)) or decide_input(found.input, known, asking=asking),
         predictions=found.predictions,
         difficulty=decide(
             "Column that tells easy items from hard ones (empty for none)", difficulty, found.difficulty, known, asking=asking
@@ -570,14 +560,22 @@ def imported(given: dict[str, Any]) -> "Baseline":
     return take_over(data, answers, confidence=numbers, client=client, name=config.name, store=config.store)
 
 
+def decide_input(guessed: tuple[str, ...], known: list[str], *, asking: bool) -> tuple[str, ...]:
+    """Take the columns that the user says, or else the guess."""
+    if not asking:
+        return guessed
+    said = typer.prompt("Column that the API is shown (empty for none)", default=", ".join(guessed), err=True)
+    chosen = (said,) if said in known else tuple(names([said]))
+    return tuple(name for name in chosen if decide("", name, None, known, asking=False))
+
+
 def decide(what: str, given: str | None, guessed: str | None, known: list[str], *, asking: bool) -> str | None:
     """Take what was given, or what the user says, or else the guess."""
     if given is None and asking:
         given = typer.prompt(what, default=guessed or "", err=True)
     chosen = guessed if given is None else given
-    for name in names([chosen or ""]):
-        if name not in known:
-            raise UsageError(f"there is no column {name!r}", hint=f"there are {', '.join(known[:20])}")
+    if chosen and chosen not in known:
+        raise UsageError(f"there is no column {chosen!r}", hint=f"there are {', '.join(known[:20])}")
     return chosen or None
 
 
@@ -698,8 +696,10 @@ def shares(given: str | None) -> dict[str, float] | None:
 def say(notes: Iterable[str]) -> None:
     """Print notes where they do not mix with results, after what was printed before."""
     sys.stdout.flush()
+    from masa.report import plain
+
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print("note: " + "\n".join(map(plain, note.split("\n"))), file=sys.stderr)
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -730,6 +730,10 @@ def running(*, quiet: bool, verbose: int) -> "Iterator[Progress | None]":
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and give its exit code; a failure never looks like a verdict."""
     given = sys.argv[1:] if arguments is None else arguments
+    # A stream that was closed is None; what is printed there goes nowhere.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - it is to stay open
     as_json = "--json" in given
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -754,8 +758,9 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         stop_printing()
         return 141  # As programs that die of SIGPIPE do: whoever read the output has gone.
-    except Exception as exc:
-        if isinstance(exc, OSError) and exc.errno == errno.ENOSPC:
+    except BaseException as exc:
+        # SystemExit too: somebody else's exit code must not pass for a verdict.
+        if isinstance(exc, OSError) and (exc.errno == errno.ENOSPC or "No usable temporary directory" in str(exc)):
             return fail(
                 "disk", f"no space left on the disk: {exc}", "free some and run the same command again", 2, as_json=as_json
             )
@@ -770,8 +775,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def fail(kind: str, message: str, hint: str, code: int, *, as_json: bool) -> int:
     """Say what went wrong, in JSON where results would be JSON, and give the exit code."""
+    from masa.report import plain
+
     with suppress(OSError):
-        print(f"masa: {message}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
+        print(f"masa: {plain(message)}" + (f"\n  {plain(hint)}" if hint else ""), file=sys.stderr)
     try:
         if as_json:
             print_json({"error": {"kind": kind, "message": message, "hint": hint}})
@@ -795,7 +802,13 @@ def crash_log(exc: BaseException) -> str:
 
     import masa
 
-    with tempfile.NamedTemporaryFile("w", prefix="masa-defect-", suffix=".log", delete=False, encoding="utf-8") as file:
-        file.write(f"masa {masa.__version__}, Python {platform.python_version()}, {platform.platform()}\n\n")
-        file.write("".join(traceback.format_exception(exc)))
+    log = f"masa {masa.__version__}, Python {platform.python_version()}, {platform.platform()}\n\n"
+    log += "".join(traceback.format_exception(exc))
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="masa-defect-", suffix=".log", delete=False, encoding="utf-8") as file:
+            file.write(log)
+    except OSError:
+        with suppress(OSError):
+            print(log, file=sys.stderr)
+        return "what stands above"
     return file.name

@@ -40,8 +40,8 @@ def rate(given: object) -> float:
         value = float(number) / PER[unit.strip() or "s"]
     except (KeyError, ValueError) as exc:
         raise ValueError("write it as 5 (a second), '500/s' or '600/min'") from exc
-    if not 0.0 < value <= 1e6:
-        raise ValueError("a rate is more than 0 and at most a million a second")
+    if not 1e-6 <= value <= 1e6:
+        raise ValueError("a rate is more than nothing and at most a million a second")
     return value
 
 
@@ -89,7 +89,7 @@ class AssessKeys(Settings):
 
     method: str = "masa"
     levels: int = Field(default=3, ge=1, le=100)
-    seed: int = 0
+    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
     mix: dict[str, float] | None = None
     tolerance: float = Field(default=0.01, ge=0, lt=1)
     confidence: float = Field(default=0.95, gt=0, lt=1)
@@ -320,7 +320,7 @@ def _toml(file: Path) -> dict[str, Any]:
         raise ConfigError(f"there is no {file}", hint="masa init DATA writes one") from exc
     except (OSError, UnicodeError) as exc:
         raise ConfigError(f"{file} cannot be read: {exc}", hint="it must be a text file in UTF-8") from exc
-    except tomllib.TOMLDecodeError as exc:
+    except (ValueError, RecursionError) as exc:
         raise ConfigError(f"{file} is not TOML: {exc}", hint="texts stand in quotes, tables in [brackets]") from exc
 
 

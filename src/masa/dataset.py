@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from masa.errors import DataError
-from masa.records import INVALID, RESERVED, Column, Floats, Ints, Item, in_order
+from masa.records import INVALID, LONGEST_LABEL, RESERVED, Column, Floats, Ints, Item, in_order
 from masa.table import Inputs, Table
 
 MAX_LABELS = 1_000
@@ -239,7 +239,8 @@ def _keys(inputs: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Ints:
             parts.append(("input", *texts, str(seen[texts])))
     else:
         parts = [("row", str(place), label) for place, label in enumerate(labels)]
-    hashes = (hashlib.md5("\x1f".join(part).encode(), usedforsecurity=False).digest()[8:] for part in parts)
+    whole = ("\x1f".join(f"{len(text)}\x1f{text}" for text in part) for part in parts)
+    hashes = (hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:] for text in whole)
     return np.array([int.from_bytes(half, "little", signed=True) for half in hashes], np.int64)
 
 
@@ -253,6 +254,8 @@ def _in_memory(inputs: Mapping[str, Sequence[str]]) -> Inputs:
 def _coded(name: str, column: Sequence[object], *, most: int) -> Column:
     texts = [as_text(value) or INVALID for value in column]
     values = in_order(tuple(set(texts)))
+    if any(len(value) > LONGEST_LABEL for value in values):
+        raise DataError(f"{name!r} has a value of more than {LONGEST_LABEL} characters", hint="is it the right column?")
     if len(values) > most:
         raise DataError(f"{name!r} has {len(values):,} different values, more than {most:,}", hint="is it the right column?")
     code = {value: place for place, value in enumerate(values)}

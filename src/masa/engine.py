@@ -7,20 +7,18 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil, isfinite
 from typing import Literal, Protocol
 
 from masa.budget import Budget, Hold
 from masa.clients import Client
+from masa.dataset import as_text
 from masa.errors import ApiError, CallError, Failed, Fatal, MasaError, Refused, Rejected
 from masa.journal import Journal
-from masa.records import ERROR, INVALID, Answer, Item, Query, Reply
+from masa.records import ERROR, INVALID, LONGEST_LABEL, RESERVED, Answer, Item, Query, Reply
 
 log = logging.getLogger(__name__)
-
-LONGEST_LABEL = 200
-"""An answer of more characters than this cannot be a label."""
 
 FIRST_CALLS = 4
 """How many calls are sent at once before anything is known about the API."""
@@ -326,12 +324,12 @@ class Engine:
         except CallError as exc:
             await self._give_up(call, exc, hold, query, source)
             return None
-        cost = hold.price if reply.cost is None else max(0, reply.cost)
+        reply = clean(reply, hold.price)
+        prediction, cost = str(reply.label), int(reply.cost or 0)
         if cost > hold.price:
             self.count.overcharged += 1
             self._dearer = max(self._dearer, self._dearer * cost / max(hold.price, 1))
-        prediction = understood(reply.label)
-        await self._journal.answered(call.number, clean(reply), prediction=prediction, cost=cost)
+        await self._journal.answered(call.number, reply, prediction=prediction, cost=cost)
         hold.settle(cost)
         self._width.good()
         self._finish(query, prediction, source, good=True)
@@ -346,7 +344,7 @@ class Engine:
         except (CallError, MasaError):
             raise
         except Exception as exc:
-            log.warning("the client raised %s", type(exc).__name__, exc_info=exc)
+            log.debug("the client raised", exc_info=exc)
             raise Rejected(f"the client raised {type(exc).__name__}") from exc
 
     async def _note(self, call: Call, exc: CallError, hold: Hold, *, billed: bool) -> None:
@@ -408,29 +406,30 @@ class Engine:
                 self.stop("failures")
 
 
-def understood(label: str | None) -> str:
+def understood(label: object) -> str:
     """Give the prediction that an answer is: reserved names and what cannot be a label are not readable."""
-    if label is None or not label or len(label) > LONGEST_LABEL or label in (INVALID, ERROR) or not _is_text(label):
+    text = as_text(label)
+    if text is None or len(text) > LONGEST_LABEL or text in RESERVED:
         return INVALID
-    return label
-
-
-def clean(reply: Reply) -> Reply:
-    """Keep of a reply what can be stored and shown: a version of a line, a confidence that is a number."""
-    version = reply.version
-    if version is not None:
-        version = "".join(sign if sign.isprintable() else " " for sign in version[:LONGEST_LABEL]).strip() or None
-    confidence = reply.confidence if reply.confidence is not None and isfinite(reply.confidence) else None
-    return replace(reply, version=version, confidence=confidence)
-
-
-def _is_text(label: str) -> bool:
-    """Say whether something is text throughout: half of a character is not."""
     try:
-        label.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        text.encode()
+    except UnicodeEncodeError:  # Half of a character is not text.
+        return INVALID
+    return text
+
+
+def clean(reply: Reply, price: int) -> Reply:
+    """Keep of a reply what can be stored and shown: a version of a line, a confidence and a cost that are numbers."""
+    version = None
+    if reply.version is not None:
+        version = "".join(sign if sign.isprintable() else " " for sign in str(reply.version)[:LONGEST_LABEL]).strip() or None
+    confidence: float | None = None
+    with suppress(TypeError, ValueError, OverflowError):
+        confidence = None if reply.confidence is None else float(reply.confidence)
+    if confidence is not None and not isfinite(confidence):
+        confidence = None
+    cost = reply.cost if isinstance(reply.cost, int) and 0 <= reply.cost < 2**62 else price
+    return Reply(understood(reply.label), confidence, version, cost)
 
 
 def _resumable(hint: str) -> str:

@@ -91,6 +91,8 @@ def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
 
 def find(store: Store, number: int) -> Run:
     """Give a run by its number."""
+    if not 0 <= number < 2**63:
+        raise UsageError(f"there is no run {number}", hint="masa history lists the runs")
     with store.begin() as connection:
         row = connection.execute(sql.select(run).where(run.c.id == number)).first()
         if row is None:

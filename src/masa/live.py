@@ -53,7 +53,7 @@ class Spending:
 
     def __post_init__(self) -> None:
         for name, value in (("queries", self.queries), ("money", self.money)):
-            if value is not None and value <= 0:
+            if value is not None and (not isinstance(value, int) or value <= 0):
                 raise UsageError(f"the budget is {value} {name}", hint="give at least one query, or more than no money")
 
 

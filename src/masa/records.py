@@ -21,6 +21,9 @@ Progress = Callable[[str, float], None]
 
 INVALID = "<invalid>"
 ERROR = "<error>"
+LONGEST_LABEL = 200
+"""Nothing of more characters than this is a label."""
+
 RESERVED = (INVALID, ERROR)
 """Outcomes that are columns of the matrix without being anybody's label: no readable answer, and no answer at all."""
 

@@ -3,10 +3,14 @@
 Nothing here holds a text of the user's or a secret: items are known by a hash, settings name the variables that hold keys.
 """
 
+import errno
+import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+import time
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,13 +130,15 @@ class Store:
 @contextmanager
 def opened(path: Path | str | None = DEFAULT, *, make: bool = True) -> Iterator[Store]:
     """Open a store, made or brought up to date where needed; None keeps one only as long as it is open."""
+    if path is not None and "\0" in str(path):
+        raise StoreError("the name of the store holds a NUL", hint="give another place with --store")
     if path is not None and not make and not Path(path).is_file():
         raise StoreError(f"there is no store {path}", hint="are you in the right folder? --store names another place")
     with tempfile.TemporaryDirectory(prefix="masa-") as folder:
         file = Path(folder) / "masa.db" if path is None else Path(path)
         with translated(file):
             if not file.parent.exists():
-                file.parent.mkdir(parents=True)
+                file.parent.mkdir(parents=True, exist_ok=True)
                 if file.parent.name == ".masa":
                     (file.parent / ".gitignore").write_text("*\n", encoding="utf-8")
             store = Store(file, _engine(file, durable=path is not None))
@@ -153,10 +159,12 @@ def translated(path: Path) -> Iterator[None]:
         raise _explained(path, str(exc.orig)) from exc
     except sqlite3.Error as exc:
         raise _explained(path, str(exc)) from exc
-    except PermissionError as exc:
-        raise StoreError(f"the store {path} cannot be written: {exc.strerror}", hint=hint) from exc
-    except (NotADirectoryError, FileExistsError, IsADirectoryError) as exc:
-        raise StoreError(f"the store {path} cannot be made: {exc.strerror}", hint=hint) from exc
+    except (json.JSONDecodeError, zlib.error) as exc:
+        raise _explained(path, f"malformed: {exc}") from exc
+    except OSError as exc:
+        if exc.errno == errno.ENOSPC:
+            raise _explained(path, "the disk is full") from exc
+        raise StoreError(f"the store {path} cannot be written: {exc.strerror or exc}", hint=hint) from exc
 
 
 def _explained(path: Path, said: str) -> StoreError:
@@ -173,12 +181,13 @@ def _explained(path: Path, said: str) -> StoreError:
 
 
 def _engine(path: Path, *, durable: bool) -> sql.Engine:
-    engine = sql.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30, "check_same_thread": False})
+    address = sql.URL.create("sqlite", database=str(path.absolute()))
+    engine = sql.create_engine(address, connect_args={"timeout": 30, "check_same_thread": False})
 
     @sql.event.listens_for(engine, "connect")
     def prepare(connection: Any, _: object) -> None:
         connection.isolation_level = None  # Transactions are begun below, not where the driver thinks fit.
-        connection.execute("PRAGMA journal_mode=WAL")
+        _patiently(lambda: connection.execute("PRAGMA journal_mode=WAL"))
         connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
         connection.execute("PRAGMA foreign_keys=ON")
 
@@ -188,6 +197,20 @@ def _engine(path: Path, *, durable: bool) -> sql.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
+
+
+def _patiently(work: Callable[[], object], *, seconds: float = 10.0) -> None:
+    """Do something that SQLite refuses at once, without waiting, while another process opens the same new file."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            work()
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
 
 
 def _migrate(store: Store) -> None:

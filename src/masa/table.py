@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from masa.errors import DataError
-from masa.records import INVALID, RESERVED, Column, Floats, Ints, in_order
+from masa.records import INVALID, LONGEST_LABEL, RESERVED, Column, Floats, Ints, in_order
 
 FORMATS = {
     ".csv": "csv",
@@ -257,6 +257,12 @@ class Rows:
                 f"column {name!r} of {self.table.source} has more than {most:,} different values",
                 hint="is it the right column? masa compares labels; free text must be turned into labels first",
             )
+        long = next((value for value in values if len(value) > LONGEST_LABEL), None)
+        if long is not None:
+            raise DataError(
+                f"column {name!r} of {self.table.source} has a value of {len(long):,} characters, {_short(long, 30)}",
+                hint=f"is it the right column? a label has at most {LONGEST_LABEL} characters",
+            )
         known = in_order(tuple(values))
         kind = f"kind_of_{self.text[name]}"
         self.connection.execute(f"CREATE OR REPLACE TYPE {kind} AS ENUM ({', '.join(map(_literal, known))})")
@@ -288,7 +294,8 @@ class Rows:
             parts = ["'input'", *texts, f"row_number() OVER (PARTITION BY {same} ORDER BY place)"]
         else:
             parts = ["'row'", "place", self.text[label]]
-        whole = ", ".join(f"({part})::VARCHAR" for part in parts)
+        # With their lengths, so that no two lists of texts look alike.
+        whole = ", ".join(f"length(({part})::VARCHAR), ({part})::VARCHAR" for part in parts)
         return self._fetch(f"md5_number_lower(concat_ws(chr(31), {whole}))").astype(np.uint64).view(np.int64)
 
     def inputs(self, names: Sequence[str]) -> "Inputs":

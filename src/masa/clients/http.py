@@ -20,7 +20,9 @@ from masa.clients.settings import (
     filled,
     places,
     refuse_bad_address,
+    refuse_bad_headers,
     refuse_literal_secrets,
+    refuse_what_is_no_json,
     values_of,
 )
 from masa.clients.web import Response, Web
@@ -105,7 +107,10 @@ class Http:
         if isinstance(found, dict):
             found, confidence = _largest(found)
         label = None if isinstance(found, list) else as_text(found)
-        return Reply(self._options.labels.get(label or "", label), confidence, self._version(response))
+        if label is not None:
+            label = self._options.labels.get(label, self._secrets.hide(label))
+        version = self._version(response)
+        return Reply(label, confidence, None if version is None else self._secrets.hide(version))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -150,8 +155,13 @@ def _finite(value: object) -> float | None:
     >>> _finite(0.5), _finite("0.5"), _finite(float("nan")), _finite(True)
     (0.5, None, None, None)
     """
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if usable and isinstance(value, int | float) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _largest(scores: Mapping[str, Any]) -> tuple[str | None, float | None]:
@@ -177,6 +187,8 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> Http:
     refuse_bad_address(given.url, where="[api] url")
     refuse_literal_secrets(given.headers, where="[api] headers")
     refuse_literal_secrets(given.body, where="[api] body")
+    refuse_bad_headers(given.headers)
+    refuse_what_is_no_json(given.body, where="[api] body")
     check_places(given.body, context.inputs, where="[api] body")
     check_places(given.url, context.inputs, where="[api] url")
     if not places(given.body) and not places(given.url):

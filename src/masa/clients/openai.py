@@ -20,11 +20,13 @@ from masa.clients.settings import (
     filled,
     places,
     refuse_bad_address,
+    refuse_bad_headers,
     refuse_literal_secrets,
+    refuse_what_is_no_json,
     values_of,
 )
 from masa.clients.web import Web
-from masa.errors import ConfigError, Failed, Refused
+from masa.errors import ConfigError, Failed, MasaError, Refused
 from masa.records import Item, Reply
 
 PROMPT = """\
@@ -75,6 +77,7 @@ class OpenAI:
         self._labels = context.labels
         self.columns: Sequence[str] = [name for name in places(options.prompt) if name not in ("input", "labels")]
         key = self._secrets.fill(options.key) if options.key else ""
+        self._url = f"{self._secrets.fill(options.base_url).rstrip('/')}/chat/completions"
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._headers |= {name: self._secrets.fill(value) for name, value in options.headers.items()}
         self._web = Web(timeout=options.timeout, secrets=self._secrets)
@@ -94,8 +97,7 @@ class OpenAI:
 
     async def ask(self, item: Item) -> Reply:
         """Send one prompt."""
-        url = f"{self._options.base_url.rstrip('/')}/chat/completions"
-        content = (await self._web.send("POST", url, headers=self._headers, body=self._request(item))).content
+        content = (await self._web.send("POST", self._url, headers=self._headers, body=self._request(item))).content
         if isinstance(content, dict) and "choices" not in content and isinstance(content.get("error"), dict):
             # Some gateways send errors with status 200.
             if str(content["error"].get("code")) == "429":
@@ -105,11 +107,11 @@ class OpenAI:
             choice = content["choices"][0]
             message = choice["message"]
             version = " ".join(str(part) for part in (content.get("model"), content.get("system_fingerprint")) if part)
+            whole = not message.get("refusal") and choice.get("finish_reason") not in ("length", "content_filter")
+            label = self._read(message.get("content")) if whole else None
         except (LookupError, TypeError, AttributeError) as exc:
             raise Failed("an answer without choices") from exc
-        whole = not message.get("refusal") and choice.get("finish_reason") not in ("length", "content_filter")
-        label = self._read(message.get("content")) if whole else None
-        return Reply(label, _confidence(choice), version or None, self._cost(content.get("usage")))
+        return Reply(label, _confidence(choice), self._secrets.hide(version) or None, self._cost(content.get("usage")))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -179,7 +181,7 @@ class OpenAI:
             return None
         try:
             return self._priced(int(usage["prompt_tokens"]), int(usage["completion_tokens"]))
-        except (LookupError, TypeError, ValueError):
+        except (LookupError, TypeError, ValueError, OverflowError, MasaError):
             return None
 
     def _priced(self, sent: int, received: int) -> int:
@@ -204,7 +206,7 @@ def _confidence(choice: Mapping[str, Any]) -> float | None:
     """Give the probability of the whole answer, where the endpoint tells its tokens'."""
     try:
         tokens = [float(token["logprob"]) for token in choice["logprobs"]["content"]]
-    except (LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError, OverflowError):
         return None
     return math.exp(min(0.0, sum(tokens))) if tokens else None
 
@@ -214,6 +216,8 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> OpenAI:
     given = checked(Options, {"model": argument, **options} if argument else options, where="[api]")
     refuse_literal_secrets({"key": given.key, "headers": given.headers, "extra": given.extra}, where="[api]")
     refuse_bad_address(given.base_url, where="[api] base_url")
+    refuse_bad_headers(given.headers)
+    refuse_what_is_no_json(given.extra, where="[api] extra")
     twins = [label for label in context.labels if sum(_plain(label) == _plain(other) for other in context.labels) > 1]
     if twins:
         raise ConfigError(

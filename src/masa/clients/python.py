@@ -4,10 +4,10 @@ import asyncio
 import inspect
 import logging
 import sys
+import threading
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,9 +44,8 @@ class Python:
     def __init__(self, name: str, function: Callable[..., Any], options: Options) -> None:
         self._name = name
         self._options = options
-        self._threads = ThreadPoolExecutor(options.threads, thread_name_prefix="masa-api")
         self._slots = asyncio.Semaphore(options.threads * options.batch)
-        self._call = caller(function, threads=self._threads)
+        self._call = caller(function)
         self._batch: list[tuple[Item, asyncio.Future[Reply]]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._function = function
@@ -70,8 +69,7 @@ class Python:
             raise Failed(f"no answer in {self._options.timeout:g} s") from exc
 
     async def close(self) -> None:
-        """Do not wait for functions that hang."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Do nothing: functions that hang are not waited for."""
 
     async def _join(self, item: Item) -> Reply:
         mine: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -91,7 +89,7 @@ class Python:
 
     async def _ask_together(self, batch: list[tuple[Item, asyncio.Future[Reply]]]) -> None:
         try:
-            answers = await _called(self._function, [_shown(item) for item, _ in batch], self._threads)
+            answers = await _called(self._function, [_shown(item) for item, _ in batch])
             if not isinstance(answers, Sequence) or isinstance(answers, str) or len(answers) != len(batch):
                 raise Rejected("the function did not give a list with one answer an item")
             replies: list[Reply | CallError] = []
@@ -110,11 +108,11 @@ class Python:
                 waiting.set_exception(answer) if isinstance(answer, CallError) else waiting.set_result(answer)
 
 
-def caller(function: Callable[..., Any], *, threads: ThreadPoolExecutor | None = None) -> Callable[[Item], Awaitable[Reply]]:
+def caller(function: Callable[..., Any]) -> Callable[[Item], Awaitable[Reply]]:
     """Make a function of any kind one that is awaited and gives a reply."""
 
     async def call(item: Item) -> Reply:
-        return reply(await _called(function, _shown(item), threads))
+        return reply(await _called(function, _shown(item)))
 
     return call
 
@@ -123,20 +121,50 @@ def _shown(item: Item) -> "str | dict[str, str] | Item":
     return item if not item.inputs else item.text if len(item.inputs) == 1 else dict(item.inputs)
 
 
-async def _called(function: Callable[..., Any], given: object, threads: ThreadPoolExecutor | None) -> Any:
+async def _called(function: Callable[..., Any], given: object) -> Any:
     """Call a function; what it raises is a failed call, tried again only if it looks like the network's fault."""
     try:
         if inspect.iscoroutinefunction(function):
             return await function(given)
-        answer = await asyncio.get_running_loop().run_in_executor(threads, partial(function, given))
+        answer = await _in_a_thread(function, given)
         return await answer if inspect.isawaitable(answer) else answer
     except (CallError, MasaError):
         raise
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise Rejected("the function cancelled itself") from None
     except (OSError, TimeoutError) as exc:
         raise Failed(f"the function raised {type(exc).__name__}") from exc
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         log.info("the function raised", exc_info=exc)
         raise Rejected(f"the function raised {type(exc).__name__}", said=f"{exc} ({_where(exc)})") from exc
+
+
+async def _in_a_thread(function: Callable[..., Any], given: object) -> Any:
+    """Call a function without waiting for it in the loop, and without having to wait for it when the program ends."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(answer: Any, exc: BaseException | None) -> None:
+        if not done.done():
+            done.set_result(answer) if exc is None else done.set_exception(exc)
+
+    def work() -> None:
+        answer: Any = None
+        raised: BaseException | None = None
+        try:
+            answer = function(given)
+        except Exception as exc:
+            raised = exc
+        except BaseException as exc:
+            raised = Rejected(f"the function raised {type(exc).__name__}")
+        with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
+            loop.call_soon_threadsafe(settle, answer, raised)
+
+    threading.Thread(target=work, name="masa-api", daemon=True).start()
+    return await done
 
 
 def _where(exc: BaseException) -> str:
@@ -185,7 +213,7 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> Python:
         raise ConfigError(f"there is no module {exc.name!r}", hint=f"masa looks in {folder} and where Python does") from exc
     except AttributeError as exc:
         raise ConfigError(f"the module {module!r} has no {name!r}", hint="write python:module:function") from exc
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         raise ConfigError(
             f"the module {module!r} cannot be imported: {type(exc).__name__}: {exc}", hint="try python -m " + module
         ) from exc

@@ -1,10 +1,11 @@
 """What the clients' settings share: checked models, secrets that stay in the environment, templates, paths into answers."""
 
+import json
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -93,7 +94,8 @@ class Secrets:
     def hide(self, text: str) -> str:
         """Take every value out again."""
         for value in sorted(self._used, key=len, reverse=True):
-            text = text.replace(value, "***")
+            for form in {value, quote(value), quote_plus(value), quote(value, safe=""), json.dumps(value)[1:-1]}:
+                text = text.replace(form, "***")
         return text
 
     def _value(self, match: re.Match[str]) -> str:
@@ -115,15 +117,38 @@ def refuse_literal_secrets(content: Any, *, where: str, name: str = "") -> None:
     elif isinstance(content, list):
         for part in content:
             refuse_literal_secrets(part, where=where, name=name)
-    elif isinstance(content, str) and content and SECRET.search(name) and not (VARIABLE.search(content) or places(content)):
+    elif isinstance(content, str) and content and SECRET.search(name) and not _only_places(content):
         raise ConfigError(
             f"{where}: {name!r} is written out", hint="put it into an environment variable and write ${NAME} in its place"
         )
 
 
+def _only_places(text: str) -> bool:
+    """Say whether a text has a variable of the environment in it, or is nothing but places for inputs."""
+    return bool(VARIABLE.search(text)) or not PLACE.sub("", text).strip()
+
+
+def refuse_what_is_no_json(content: Any, *, where: str) -> None:
+    """Raise if something cannot be sent as JSON: TOML knows dates and times."""
+    try:
+        json.dumps(content, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise ConfigError(f"{where} cannot be sent as JSON: {exc}", hint="write dates and times as texts, in quotes") from exc
+
+
+def refuse_bad_headers(headers: Mapping[str, str]) -> None:
+    """Raise if a header cannot be sent."""
+    for name, value in headers.items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or not value.isprintable():
+            raise ConfigError(f"[api] headers: {name!r} cannot be sent", hint="a header is a word and a text of one line")
+
+
 def refuse_bad_address(url: str, *, where: str) -> None:
     """Raise if a URL is none, or holds a secret."""
-    address = urlsplit(VARIABLE.sub("x", url))
+    try:
+        address = urlsplit(VARIABLE.sub("x", url))
+    except ValueError as exc:
+        raise ConfigError(f"{where} is not an address: {exc}", hint="write it as https://host/path") from exc
     if address.scheme not in ("http", "https") or not address.netloc:
         raise ConfigError(f"{where} is not an address", hint="write it as https://host/path")
     if address.username or address.password:
@@ -181,6 +206,8 @@ class Path:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        if not re.fullmatch(r"([^.\[\]]+|\[\d+\])(\.[^.\[\]]+|\[\d+\])*", text):
+            raise ConfigError(f"[api]: {text!r} is no way into an answer", hint="write it as result.items[0].label")
         self._steps = [int(part[1:-1]) if part[0] == "[" else part for part in re.findall(r"\[\d+\]|[^.\[\]]+", text)]
 
     def of(self, content: Any) -> Any:

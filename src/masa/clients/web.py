@@ -1,6 +1,7 @@
 """One HTTP call: what came back, or why nothing did, in terms of what it means for the bill and for trying again."""
 
 import asyncio
+import errno
 import json
 import ssl
 import time
@@ -66,6 +67,8 @@ class Web:
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as exc:
             raise Fatal("the server's certificate is not trusted", hint="set SSL_CERT_FILE to your own authority's") from exc
         except aiohttp.ClientConnectorError as exc:
+            if exc.errno in (errno.EMFILE, errno.ENFILE):
+                raise Refused("too many connections for this machine") from exc
             raise Failed("no connection", billed=False) from exc
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError) as exc:
             raise Failed(f"connection lost ({type(exc).__name__})") from exc
@@ -146,6 +149,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     given = lower.get("retry-after", "")
     with suppress(ValueError):
         return max(0.0, float(given))
-    with suppress(ValueError, TypeError):
+    with suppress(ValueError, TypeError, OverflowError):
         return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
     return None

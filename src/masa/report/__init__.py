@@ -33,3 +33,13 @@ def counted(number: int, noun: str) -> str:
     """
     many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else many}"
+
+
+def plain(text: str, most: int = 2000) -> str:
+    r"""Write what came from elsewhere so that it cannot steer a terminal.
+
+    >>> print(plain(chr(27) + "[31mred"))
+    \x1b[31mred
+    """
+    shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text[:most])
+    return shown + ("..." if len(text) > most else "")

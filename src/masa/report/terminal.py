@@ -8,16 +8,24 @@ from rich.text import Text
 
 from masa.history import Run
 from masa.records import ERROR, INVALID, Assessment, Baseline, Matrix, Replay, Shift
-from masa.report import counted, percent, points
+from masa.report import counted, percent, plain, points
 
 BUDGETS_ACROSS = 3
 
 
+class Printer(Console):
+    """A console that leaves it to the command to say what a reader who has gone means."""
+
+    def on_broken_pipe(self) -> None:
+        """Do not end with exit code 1, which is a verdict."""
+        raise BrokenPipeError
+
+
 def show(content: RenderableType, *, width: int | None = None) -> None:
     """Print to standard output; into a pipe or a file at full width and without colour."""
-    console = Console(highlight=False, markup=False, emoji=False, width=width)
+    console = Printer(highlight=False, markup=False, emoji=False, width=width)
     if not console.is_terminal and width is None:
-        console = Console(highlight=False, markup=False, emoji=False, width=200)
+        console = Printer(highlight=False, markup=False, emoji=False, width=200)
     console.print(content)
 
 
@@ -158,14 +166,14 @@ def _moved(found: Assessment) -> str:
         return "Old and new answers are not known of the same items."
     share = f"{found.differing:,} of {found.compared:,} answers differ"
     if found.sides != ("before", "now"):
-        return f"{found.sides[0]} -> {found.sides[1]}: {share}."
+        return f"{plain(found.sides[0])} -> {plain(found.sides[1])}: {share}."
     share += " from before"
     return {
         "yes": f"It moved: {share}.",
         "no sign": f"No sign that anything changed: {share}.",
-        "noise": f"{share[0].upper()}{share[1:]}, no more than the API contradicts itself.",
+        "noise": f"{share[0].upper()}{share[1:]}; that may be the API contradicting itself.",
     }[found.moved] + (
-        f" The provider's version went from {found.api_version.old} to {found.api_version.new}."
+        f" The provider's version went from {plain(found.api_version.old)} to {plain(found.api_version.new)}."
         if found.api_version.new and found.api_version.old and found.api_version.new != found.api_version.old
         else ""
     )
@@ -185,7 +193,7 @@ def baseline(found: Baseline) -> RenderableType:
         share = f"{found.contradicted:,} of {found.repeated:,} items asked twice were answered differently"
         lines.append(f"{share} ({percent(noise.low)} to {percent(noise.high)} with 95% confidence)")
     if found.api_version:
-        lines.append(f"The provider calls its model {found.api_version}")
+        lines.append(f"The provider calls its model {plain(found.api_version)}")
     if found.errors:
         lines.append(f"{found.errors:,} items failed for good ({ERROR})")
     money = "" if found.cost is None else f" for {found.cost:.6g}"
@@ -243,6 +251,7 @@ def _largest(shift: Shift) -> tuple[list[int], list[int]]:
 
 
 def _brief(name: str, most: int = 12) -> str:
+    name = plain(name)
     return name if len(name) <= most else name[: most - 1] + "\u2026"
 
 
