@@ -119,3 +119,22 @@ def test_shares_of_simple_counts() -> None:
     assert intervals.share(0, 100).low == 0.0
     assert intervals.share(0, 100).high == pytest.approx(0.037, abs=0.001)
     assert intervals.share(50, 100).low == pytest.approx(0.404, abs=0.001)
+
+
+def test_chance_alone_is_seldom_surprising() -> None:
+    """Half of the answers are new at random, so that no entry moves but by chance."""
+    strata, old, _ = world(3000)
+    wrong = total = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        new = Column("new", old.values, old.codes.copy())
+        for stratum in range(len(strata)):
+            items = strata.items[strata.start[stratum] : strata.start[stratum + 1]]
+            new.codes[items] = rng.permutation(new.codes[items])
+        places = np.sort(rng.permutation(3000)[:400])
+        a, b = (Column(column.name, column.values, column.codes[places]) for column in (old, new))
+        found = paired(strata, places, a, b, all_old=old)
+        z = np.abs(found.shift.values) / found.deviations
+        wrong += int((z > 1.96).sum())
+        total += z.size
+    assert 0.005 < wrong / total < 0.08

@@ -39,14 +39,14 @@ def paired(
     """
     pairs = _Pairs.of(strata, places, old, new, finite=finite)
     lean = 1.0 if all_old is None else pairs.best_lean()
-    matrix, accuracy, deviations = pairs.spreads(lean)
+    matrix, accuracy, seen = pairs.spreads(lean)
     if all_old is None:
         before, after = (estimate.matrix(counted(strata, places, column)) for column in (old, new))
     else:
         before = estimate.true_matrix(strata, all_old)
         after = pairs.adjusted(before, lean)
-    reports = estimate.stratum_reports(counted(strata, places, new), strata)
-    return Paired(Shift(before, after, reports), matrix, accuracy, _on(deviations, pairs.names, Shift(before, after)), lean)
+    shift = Shift(before, after, estimate.stratum_reports(counted(strata, places, new), strata))
+    return Paired(shift, matrix, accuracy, pairs.deviations(shift, seen, lean), lean)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,6 +141,22 @@ class _Pairs:
         matrix = pooled(self.share, self.n, self.fraction, squares, (float(traces[0]), float(traces[1]), float(traces[2])))
         return matrix, pooled(self.share, self.n, self.fraction, gains, (0.0, 0.0, 0.0)), np.sqrt(np.maximum(variance, 0.0))
 
+    def deviations(self, shift: Shift, seen: Floats, lean: float) -> Floats:
+        """Give the standard error of each entry (L, P), from those (L, names) of what was seen.
+
+        What was never seen is not taken for impossible, and what is not leaned on varies as it did before.
+        """
+        weight = np.bincount(self.strata.label, self.share**2 * self.fraction, len(shift.old.labels))
+        answers = np.bincount(self.strata.label, self.n, len(shift.old.labels))
+        total = shift.old.values.sum(axis=1, keepdims=True)
+        rates = np.clip(shift.old.values / np.where(total > 0.0, total, 1.0), 0.0, 1.0)
+        least = np.maximum((1.0 - lean) ** 2 * rates * (1.0 - rates), (0.5 / (answers + 1.0) ** 2)[:, None])
+        result = np.sqrt(weight[:, None] * least)
+        for j, name in enumerate(self.names):
+            column = shift.new.predictions.index(name)
+            result[:, column] = np.maximum(result[:, column], seen[:, j])
+        return np.asarray(result)
+
 
 def _counts(group: Ints, codes: Ints | Codes, size: tuple[int, int]) -> Floats:
     """Count codes by group: (groups, names)."""
@@ -159,11 +175,3 @@ def _nearest(shares: Floats, total: float) -> Floats:
     falling = np.sort(shares)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(shares) + 1)
     return np.asarray(np.maximum(shares - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
-
-
-def _on(deviations: Floats, names: tuple[str, ...], shift: Shift) -> Floats:
-    """Lay standard errors out on the shift's columns."""
-    laid_out = np.zeros(shift.values.shape)
-    for j, name in enumerate(names):
-        laid_out[:, shift.new.predictions.index(name)] = deviations[:, j]
-    return laid_out
