@@ -44,7 +44,7 @@ def client(server: Server, **options: Any) -> Http:
         "confidence": "result.score",
         "version": "header:X-Model-Version",
         "price": 0.001,
-        "timeout": 0.5,
+        "timeout": 5,
     }
     return make("", given | options, Context(("neg", "neu", "pos"), ("text",), {"SENTIMENT_KEY": KEY}))
 
