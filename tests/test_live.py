@@ -228,6 +228,91 @@ def test_errors_alone_never_make_a_verdict(server: Server, tmp_path: Path) -> No
     assert (some.moved, some.verdict) == ("no sign", "undecided")
 
 
+def test_too_many_failures_are_no_verdict_however_often_one_asks(server: Server, tmp_path: Path) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    server.faults, server.kinds = 0.5, ("400",)
+    for _ in range(3):
+        found = masa.assess(data(), client(server), baseline=old, budget=18, store=store, limits=ONE, tolerance=0.9)
+        assert (found.stopped, found.verdict, found.exit_code) == ("failures", "undecided", 3)
+
+
+def test_items_that_are_forbidden_before_anything_is_answered_are_put_off(server: Server, tmp_path: Path) -> None:
+    real, old = client(server), masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    calls: list[str] = []
+
+    class Guarded:
+        columns, priced = (), False
+        price, describe, close = real.price, real.describe, real.close
+
+        async def ask(self, item: masa.Item) -> masa.Reply:
+            calls.append(item.text)
+            if item.text in calls[:2]:
+                raise masa.Fatal("HTTP 403", unless_answered=True)
+            return await real.ask(item)
+
+    found = masa.assess(data(), Guarded(), baseline=old, budget=400, store=tmp_path / "s.db", limits=ONE)
+    assert (found.errors, found.answers, found.stopped) == (2, 298, "exhausted")
+
+
+def test_an_api_that_costs_more_than_its_worst_price_is_not_trusted_again(tmp_path: Path) -> None:
+    class Dear:
+        columns, priced = (), True
+
+        def price(self, _: masa.Item) -> int:
+            return 1_000_000
+
+        def describe(self) -> dict[str, Any]:
+            return {"api": "dear"}
+
+        async def ask(self, item: masa.Item) -> masa.Reply:
+            await asyncio.sleep(0.001)
+            return masa.Reply("pos", cost=2_000_000 if item.place % 3 else 1_000_000)
+
+        async def close(self) -> None:
+            pass
+
+    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    found = masa.assess(data(), Dear(), baseline=old, money="0.2", store=tmp_path / "s.db", limits=Limits(concurrency=8))
+    assert found.cost is not None
+    assert 0.19 < found.cost <= 0.21
+    assert "more than the worst price" in " ".join(found.notes)
+
+
+def test_a_run_that_was_set_aside_stays_aside(server: Server, tmp_path: Path) -> None:
+    store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE run SET finished = NULL")
+    assert masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE, fresh=True).run == 2
+    assert masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE).run == 3
+
+
+def test_an_api_that_renames_its_labels_has_changed(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    server.change = lambda _text, label: label.upper()
+    found = masa.assess(data(), client(server), budget=100, store=store, limits=QUICK)
+    assert (found.verdict, found.moved) == ("changed", "yes")
+    assert "'NEG', which is not the label 'neg'" in " ".join(found.notes)
+
+
+def test_functions_are_known_by_what_they_do() -> None:
+    from functools import partial
+
+    from masa.clients import identity
+
+    def one(text: str) -> str:
+        return "pos" if text else "neg"
+
+    def made(answer: str) -> Any:
+        return lambda _text: answer
+
+    assert identity(one) == identity(one)
+    assert identity(made("pos")) != identity(made("neg"))
+    assert identity(partial(one, "x")) != identity(partial(one, "y"))
+    assert identity(one).startswith("test_live.")
+
+
 def test_strange_labels_stop_a_run_before_much_is_spent(server: Server, tmp_path: Path) -> None:
     server.change = lambda _text, label: label.upper()
     with pytest.raises(masa.DataError, match="none of the first 20 answers is a label") as caught:

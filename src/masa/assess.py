@@ -171,7 +171,8 @@ async def assess_async(
             told = Told(Sampler(strata, method=chosen.method, seed=chosen.seed), old)
             session.error = told.error
             try:
-                stopped = await live.ask(kept, session, told)
+                # An API that spoke of these labels before and does not now has changed; one that never did is misread.
+                stopped = await live.ask(kept, session, told, strict=not set(old.answers.values) & set(data.label.values))
             finally:
                 await asked.close()
             result = conclude(session, strata, old, chosen, stopped, sides)
@@ -400,26 +401,29 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
     if old.complete:
         before = Column(old.answers.name, old.answers.values, old.answers.codes[places])
         both = paired(strata, places, before, answers, all_old=old.answers, finite=finite)
-        matrix, accuracy = both.matrix, both.accuracy
+        matrix, accuracy, deviations = both.matrix, both.accuracy, both.deviations
         if not finite:
             # Where an API contradicts itself, its old answers are one sample of what they might have been.
             then, rest = counted(strata, old.places, old.answers), 1.0 - both.lean
             matrix += intervals.matrix_spread(then, strata.size, finite=False).times(rest)
             accuracy += intervals.accuracy_spread(then, strata.size, finite=False).times(rest)
-        return Estimated(both.shift, matrix, accuracy, both.deviations)
+            side = _on(then, both.shift.new.predictions)
+            deviations = np.hypot(
+                deviations, rest * intervals.entry_deviations(side, strata.size, rates=_rates(both.shift), finite=False)
+            )
+        return Estimated(both.shift, matrix, accuracy, deviations)
     then, now = counted(strata, old.places, old.answers), counted(strata, places, answers)
     shift = Shift(estimate.matrix(then), estimate.matrix(now), estimate.stratum_reports(now, strata))
-    weight = shift.old.values.sum(axis=1, keepdims=True)
-    rates = shift.old.values / np.where(weight > 0.0, weight, 1.0)
+    rates = _rates(shift)
     sides = [_on(tally, shift.new.predictions) for tally in (then, now)]
-    deviations = [intervals.entry_deviations(side, strata.size, rates=rates, finite=finite) for side in sides]
+    both_deviations = [intervals.entry_deviations(side, strata.size, rates=rates, finite=finite) for side in sides]
     matrices = [intervals.matrix_spread(side, strata.size, finite=finite) for side in (then, now)]
     accuracies = [intervals.accuracy_spread(side, strata.size, finite=finite) for side in (then, now)]
     alone = Estimated(
         shift,
         matrices[0] + matrices[1],
         replace(accuracies[0] + accuracies[1], blind=accuracies[1].blind),
-        np.hypot(*deviations),
+        np.hypot(*both_deviations),
         accuracies[0].blind,
     )
     shared, first, second = np.intersect1d(old.places, places, return_indices=True)
@@ -427,8 +431,16 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
         return alone
     a, b = (Column(side.name, side.values, side.codes[at]) for side, at in ((old.answers, first), (answers, second)))
     both = paired(strata, shared, a, b, finite=finite)
-    surer = both.matrix.blind <= max(matrices[0].blind, matrices[1].blind) and both.matrix.error2 < alone.matrix.error2
+    # By a margin: pairs look sure when they happen to show few differences, and choosing them then would hide change.
+    sure = both.matrix.error2 + 1.64 * both.matrix.deviation < alone.matrix.error2
+    surer = sure and both.matrix.blind <= max(matrices[0].blind, matrices[1].blind)
     return Estimated(both.shift, both.matrix, both.accuracy, both.deviations, both.accuracy.blind) if surer else alone
+
+
+def _rates(shift: Shift) -> Floats:
+    """Give the old share of each prediction within its label (L, P)."""
+    weight = shift.old.values.sum(axis=1, keepdims=True)
+    return np.asarray(shift.old.values / np.where(weight > 0.0, weight, 1.0))
 
 
 def share_of(prediction: str, matrix: Matrix) -> float:
@@ -456,7 +468,8 @@ def surprising(shift: Shift, deviations: Floats, strata: Strata, places: Ints) -
 
 def _on(tally: Tally, predictions: tuple[str, ...]) -> Tally:
     """Lay counts out on these predictions, which must name at least those that occur."""
-    column = np.array([predictions.index(name) for name in tally.predictions], np.int32)
+    place = {name: j for j, name in enumerate(predictions)}
+    column = np.array([place[name] for name in tally.predictions], np.int32)
     return replace(tally, predictions=predictions, cell_prediction=column[tally.cell_prediction])
 
 

@@ -48,7 +48,8 @@ async def baseline_async(
     """
     asked = as_client(client, data)
     spending = budgeted(asked, budget, money)
-    if repeat < 0 or (budget is not None and repeat >= budget):
+    repeats_cost = repeat * asked.price(data.item(0))
+    if repeat < 0 or (budget is not None and repeat >= budget) or (spending.money is not None and repeats_cost >= spending.money):
         raise UsageError(f"repeat is {repeat}", hint="give the number of items to ask twice: 0 or more, and less than the budget")
     settings = Settings(levels=levels, seed=seed)
     strata, difficulty = stratified(data, None, settings)
@@ -66,7 +67,7 @@ async def baseline_async(
             past = journal.past(kept, run.id)
             kept_back = Spending(
                 None if spending.queries is None else spending.queries - repeat,
-                None if spending.money is None else spending.money - repeat * max(asked.price(data.item(0)), 0),
+                None if spending.money is None else spending.money - repeats_cost,
             )
             session = Session(run, data, asked, limits or Limits(), kept_back, past, [*data.notes, *notes], progress=progress)
             session.interruptible = interruptible

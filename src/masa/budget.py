@@ -68,6 +68,8 @@ class Hold:
 
     budget: Budget
     price: int
+    worst: int = 0
+    """the client's own worst price; what is reserved may be more"""
     sent: bool = False
     """whether the call may have left"""
     open: bool = True

@@ -115,15 +115,16 @@ async def compare_async(
             return session
 
         one = await ask(first, None, sampler, half)
-        left = Spending(
-            None if spending.queries is None else spending.queries - one.past.queries,
-            None if spending.money is None else spending.money - one.past.money,
-        )
-        ended = one.stopped in ("interrupted", "failures")
-        other = one if ended else await ask(second, one.run.id, Listed(data, one.past), left)
+        left = [
+            None if may is None else may - used
+            for may, used in ((spending.queries, one.past.queries), (spending.money, one.past.money))
+        ]
+        spent = any(part is not None and part <= 0 for part in left)
+        ended = one.stopped in ("interrupted", "failures") or spent
+        other = one if ended else await ask(second, one.run.id, Listed(data, one.past), Spending(*left))
         result = _concluded(data, strata, chosen, (one, other), sides)
         for session in (one, other):
-            if other.stopped in ("interrupted", "failures"):
+            if ended or other.stopped in ("interrupted", "failures"):
                 history.pause(kept, session.run.id, other.stopped)
             else:
                 history.finish(kept, session.run.id, session.stopped, one.kept(other.kept(result.to_dict())))

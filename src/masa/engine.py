@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 from masa.budget import Budget, Hold
 from masa.clients import Client
 from masa.dataset import as_text
-from masa.errors import ApiError, CallError, Failed, Fatal, MasaError, Refused, Rejected
+from masa.errors import ApiError, CallError, Failed, Fatal, MasaError, Refused, Rejected, UsageError
 from masa.journal import Journal
 from masa.records import ERROR, INVALID, LONGEST_LABEL, RESERVED, Answer, Item, Query, Reply
 
@@ -65,6 +65,10 @@ class Limits:
     longest_wait: float = 60.0
     longest_call: float = 3700.0
     """seconds after which a client that has no time limit of its own is not waited for any longer"""
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1 or self.tries < 1 or (self.rate is not None and not self.rate > 0):
+            raise UsageError("limits that cannot be kept", hint="concurrency and tries are 1 or more, a rate is above 0")
 
 
 class Pace:
@@ -189,10 +193,11 @@ class Engine:
         self._on_answer = on_answer
         self._answered_before = answered_before
         self._dearer = 1.0
+        self._put_off: list[Query] = []
         self._pace = Pace(limits.rate)
         self._width = Width(limits.concurrency)
         self._recent: deque[bool] = deque(maxlen=WINDOW)
-        self._last_good = time.monotonic()
+        self._trouble_since: float | None = None
         self._stopped: Stopped | None = None
         self._broken: BaseException | None = None
         self._stop = asyncio.Event()
@@ -219,7 +224,6 @@ class Engine:
     async def run(self, source: Source, *, first: Iterable[Query] = (), repeat: bool = False) -> Stopped:
         """Ask until something stops it: first these queries, then what the source says; tell the source each answer."""
         waiting = deque(first)
-        self._last_good = time.monotonic()
         try:
             while self._stopped is None:
                 width = self._width.now
@@ -228,6 +232,8 @@ class Engine:
                     await self._something()
                     continue
                 query = waiting.popleft() if waiting else next(iter(source.ask(1)), None)
+                if query is None and self._put_off and self.count.answers:
+                    query = self._put_off.pop()
                 if query is None:
                     break
                 item = self._item(query.item)
@@ -263,10 +269,12 @@ class Engine:
     async def _reserve(self, item: Item) -> Hold | None:
         """Take a call from the budget, waiting for those under way where that may make room; None where the run must end."""
         # An API that once cost more than its worst price is believed to do so again.
-        price = ceil(self._client.price(item) * self._dearer)
+        worst = self._client.price(item)
+        price = ceil(worst * self._dearer)
         while self._stopped is None:
             hold = self._budget.reserve(price)
             if hold is not None:
+                hold.worst = worst
                 return hold
             if self._budget.hopeless(price):
                 self.stop("budget")
@@ -287,7 +295,8 @@ class Engine:
             if wait is None:
                 return
             self.count.retries += 1
-            if time.monotonic() - self._last_good > self._limits.patience:
+            self._trouble_since = self._trouble_since or time.monotonic()
+            if time.monotonic() - self._trouble_since > self._limits.patience:
                 self.stop("failures")
             await self._sleep(wait)
             hold = await self._reserve(item)
@@ -311,6 +320,9 @@ class Engine:
                 await self._give_up(call, exc, hold, query, source)
                 return None
             await self._note(call, exc, hold, billed=True)
+            if exc.unless_answered and len(self._put_off) < FIRST_CALLS:
+                self._put_off.append(query)
+                return None
             raise ApiError(f"the API refuses to work: {exc}", hint=_resumable(exc.hint)) from exc
         except Failed as exc:
             tries.failed += 1
@@ -326,9 +338,9 @@ class Engine:
             return None
         reply = clean(reply, hold.price)
         prediction, cost = str(reply.label), int(reply.cost or 0)
-        if cost > hold.price:
+        if cost > hold.worst and self._client.priced:
             self.count.overcharged += 1
-            self._dearer = max(self._dearer, self._dearer * cost / max(hold.price, 1))
+            self._dearer = max(self._dearer, cost / max(hold.worst, 1))
         await self._journal.answered(call.number, reply, prediction=prediction, cost=cost)
         hold.settle(cost)
         self._width.good()
@@ -398,7 +410,7 @@ class Engine:
         if good:
             self.count.answers += 1
             self.count.last_trouble = ""
-            self._last_good = time.monotonic()
+            self._trouble_since = None
         else:
             self.count.errors += 1
             bad = self._recent.count(False)

@@ -76,10 +76,11 @@ def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
     row: dict[str, Any] = {"name": draft.name, "kind": draft.kind, "created": now, "touched": now, "data": draft.data}
     row |= {"identity": draft.identity, "baseline": draft.baseline}
     row |= {"settings": dict(draft.settings), "comparable": dict(draft.comparable)}
-    same = (run.c.identity == draft.identity) & run.c.finished.is_(None)
+    same = sql.select(run).where(run.c.identity == draft.identity).order_by(run.c.id.desc())
     with store.begin() as connection:
-        left = None if fresh else connection.execute(sql.select(run).where(same).order_by(run.c.id.desc())).first()
-        unfinished = None if left is None else Run(*left)
+        # The newest alone: one that was set aside with --fresh stays aside.
+        newest = None if fresh else connection.execute(same).first()
+        unfinished = None if newest is None or newest.finished is not None else Run(*newest)
         if unfinished is not None and _lately(unfinished):
             return Begun(unfinished, gone_on_with=True)
         if connection.execute(sql.select(data.c.size).where(data.c.fingerprint == draft.data)).first() is None:

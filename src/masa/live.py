@@ -145,8 +145,11 @@ def claimed(store: Store, run: Run) -> Iterator[None]:
         yield
 
 
-async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool = False) -> Stopped:
-    """Ask what the source wants to know, after telling it what the journal knows already."""
+async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool = False, strict: bool = True) -> Stopped:
+    """Ask what the source wants to know, after telling it what the journal knows already.
+
+    Strict: stop with an error when the first answers are none of the data's labels.
+    """
     past = session.past
     place = places(session.data, [*past.answers, *past.unanswered])
     first: list[Query] = []
@@ -172,7 +175,7 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
         on_answer=watch.show,
         answered_before=len(past.answers),
     )
-    listening = source if free(session.client) else Heard(source, session.data.label.values, past)
+    listening = Heard(source, session.data.label.values) if strict and not free(session.client) else source
     session.count = engine.count
     watching = asyncio.create_task(watch.keep_showing())
     try:
@@ -200,19 +203,18 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
 
 def _mostly_failed(session: Session) -> bool:
     """Say that too many of the items failed for good for what the others say to mean much."""
-    answers = session.past.answers.values()
-    errors = sum(recorded.prediction == ERROR for recorded in answers)
-    return errors > session.limits.failures * len(answers)
+    past = session.past
+    errors = sum(recorded.prediction == ERROR for recorded in past.answers.values()) + len(past.unanswered)
+    return errors > session.limits.failures * (len(past.answers) + len(past.unanswered))
 
 
 class Heard:
     """A source that stops a run when the first answers show that the API's labels are not those of the data."""
 
-    def __init__(self, source: Source, labels: tuple[str, ...], past: Past) -> None:
+    def __init__(self, source: Source, labels: tuple[str, ...]) -> None:
         self._source = source
         self._labels = labels
-        self._said: list[str] = [recorded.prediction for recorded in past.answers.values()][:TELLING]
-        self._listen()
+        self._said: list[str] = []
 
     def ask(self, n: int = 1) -> list[Query]:
         """Give what the source gives."""
@@ -223,11 +225,8 @@ class Heard:
         self._source.tell(answer)
         if len(self._said) < TELLING:
             self._said.append(answer.prediction)
-            self._listen()
-
-    def _listen(self) -> None:
-        if len(self._said) == TELLING and not set(self._said) & {*self._labels, ERROR}:
-            raise strangers(self._said, self._labels)
+            if len(self._said) == TELLING and not set(self._said) & {*self._labels, ERROR}:
+                raise strangers(self._said, self._labels)
 
 
 def strangers(said: list[str], labels: tuple[str, ...]) -> DataError:

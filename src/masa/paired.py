@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from masa import estimate
-from masa.intervals import KAPPA, Spread, pooled
+from masa.intervals import KAPPA, MOST_PREDICTIONS, Spread, pooled
 from masa.records import Codes, Column, Floats, Ints, Matrix, Shift, in_order
 from masa.sampler import counted
 from masa.strata import Strata
@@ -92,7 +92,8 @@ class _Pairs:
         """Estimate the new matrix (L, P): the old one, leaned on, plus what the answers differ from that."""
         predictions = in_order(before.predictions + self.names)
         values = lean * before.on(predictions).values
-        column = np.array([predictions.index(name) for name in self.names], np.int64)
+        place = {name: j for j, name in enumerate(predictions)}
+        column = np.array([place[name] for name in self.names], np.int64)
         label = self.strata.label[self.stratum]
         each = (self.share / np.maximum(self.n, 1.0))[self.stratum]
         np.add.at(values, (label, column[self.new]), each)
@@ -114,6 +115,7 @@ class _Pairs:
         squares = np.zeros(len(strata))
         variance = np.zeros((len(strata.labels), count))
         traces = np.zeros(3)
+        scatter_known = True
         for i in np.unique(label):
             mine = label == i
             kinds, kind = np.unique(np.concatenate((self.old[mine], self.new[mine])), return_inverse=True)
@@ -129,6 +131,9 @@ class _Pairs:
             overall = (second * n[:, None]).sum(axis=0) + 0.5
             shrunk = (n[:, None] * (second - mean**2) + KAPPA * overall / (n.sum() + 1.0)) / (n - 1.0 + KAPPA)[:, None]
             variance[np.ix_([i], kinds)] = (weight[:, None] * shrunk).sum(axis=0)
+            if len(kinds) > MOST_PREDICTIONS:
+                scatter_known = False
+                continue
             each = (weight / n)[group]
             moment = np.zeros((len(kinds), len(kinds)))
             for rows, columns, sign in ((y, y, 1.0), (x, x, lean**2), (y, x, -lean), (x, y, -lean)):
@@ -138,7 +143,8 @@ class _Pairs:
             traces += np.trace(covariance), np.trace(squared), np.sum(squared * covariance)
         sums, sums2 = (np.bincount(self.stratum, gain**power, len(strata)) for power in (1, 2))
         gains = sums2 - sums**2 / np.maximum(self.n, 1.0)
-        matrix = pooled(self.share, self.n, self.fraction, squares, (float(traces[0]), float(traces[1]), float(traces[2])))
+        known = (float(traces[0]), float(traces[1]), float(traces[2])) if scatter_known else (0.0, 0.0, 0.0)
+        matrix = pooled(self.share, self.n, self.fraction, squares, known)
         return matrix, pooled(self.share, self.n, self.fraction, gains, (0.0, 0.0, 0.0)), np.sqrt(np.maximum(variance, 0.0))
 
     def deviations(self, shift: Shift, seen: Floats, lean: float) -> Floats:
@@ -152,9 +158,9 @@ class _Pairs:
         rates = np.clip(shift.old.values / np.where(total > 0.0, total, 1.0), 0.0, 1.0)
         least = np.maximum((1.0 - lean) ** 2 * rates * (1.0 - rates), (0.5 / (answers + 1.0) ** 2)[:, None])
         result = np.sqrt(weight[:, None] * least)
-        for j, name in enumerate(self.names):
-            column = shift.new.predictions.index(name)
-            result[:, column] = np.maximum(result[:, column], seen[:, j])
+        place = {name: j for j, name in enumerate(shift.new.predictions)}
+        columns = np.array([place[name] for name in self.names], np.int64)
+        result[:, columns] = np.maximum(result[:, columns], seen)
         return np.asarray(result)
 
 

@@ -465,6 +465,8 @@ def _translated(source: str) -> Iterator[None]:
     """Turn DuckDB's complaints into ours: the file, the line, what is wrong; never the text that stands there."""
     try:
         yield
+    except duckdb.InterruptException as exc:
+        raise KeyboardInterrupt from exc
     except duckdb.Error as exc:
         said = str(exc)
         file = re.search(r'in file "(.+?)"|file = (.+)', said)

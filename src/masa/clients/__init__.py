@@ -4,8 +4,11 @@ A client is made from its name in masa.toml or on the command line: `replay:COLU
 `openai`, or one that an installed package offers under the entry point group `masa.clients`.
 """
 
+import functools
 import hashlib
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -86,6 +89,24 @@ def make(name: str, options: Mapping[str, Any], context: Context) -> Client:
     return factory(argument, options, context)
 
 
+def identity(function: Any) -> str:
+    """Give a name that is the same in every process, and another one for another function of the same name.
+
+    >>> identity(len)
+    'builtins.len'
+    """
+    if isinstance(function, functools.partial):
+        return f"{identity(function.func)}({function.args!r}, {function.keywords!r})"
+    named = function if hasattr(function, "__qualname__") else type(function)
+    parts = [named.__module__, named.__qualname__]
+    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if cell.cell_contents is not function]
+    plain = [value for value in cells if isinstance(value, str | int | float | bool | tuple)]
+    with suppress(OSError, TypeError):
+        text = inspect.getsource(named) + repr(plain)
+        parts.append(hashlib.sha256(text.encode()).hexdigest()[:8])
+    return ".".join(parts)
+
+
 class Function:
     """A client made of a plain function: it is given the item and gives a label or a reply."""
 
@@ -96,10 +117,7 @@ class Function:
         from masa.clients.python import caller
 
         self._call: Callable[[Item], Awaitable[Reply]] = caller(function)
-        code = getattr(function, "__code__", None)
-        # Two functions of one name are two APIs.
-        body = "" if code is None else hashlib.sha256(code.co_code + repr(code.co_consts).encode()).hexdigest()[:8]
-        self._name = name or ".".join(filter(None, (function.__module__, getattr(function, "__qualname__", ""), body)))
+        self._name = name or identity(function)
 
     def price(self, _: Item) -> int:
         """Give none: it is not known."""

@@ -44,7 +44,7 @@ class Python:
     def __init__(self, name: str, function: Callable[..., Any], options: Options) -> None:
         self._name = name
         self._options = options
-        self._slots = asyncio.Semaphore(options.threads * options.batch)
+        self._slots: asyncio.Semaphore | None = None
         self._call = caller(function)
         self._batch: list[tuple[Item, asyncio.Future[Reply]]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -62,14 +62,16 @@ class Python:
     async def ask(self, item: Item) -> Reply:
         """Call the function, with other items where it takes batches."""
         try:
-            # Waiting for a free thread is not the function's time.
+            # Made here, for the loop that runs. Waiting for a free thread is not the function's time.
+            self._slots = self._slots or asyncio.Semaphore(self._options.threads * self._options.batch)
             async with self._slots, asyncio.timeout(self._options.timeout):
                 return await (self._call(item) if self._options.batch == 1 else self._join(item))
         except TimeoutError as exc:
             raise Failed(f"no answer in {self._options.timeout:g} s") from exc
 
     async def close(self) -> None:
-        """Do nothing: functions that hang are not waited for."""
+        """Be ready for another loop; functions that hang are not waited for."""
+        self._slots = None
 
     async def _join(self, item: Item) -> Reply:
         mine: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -156,6 +158,8 @@ async def _in_a_thread(function: Callable[..., Any], given: object) -> Any:
         raised: BaseException | None = None
         try:
             answer = function(given)
+        except StopIteration:  # No future can hold it.
+            raised = Rejected("the function raised StopIteration")
         except Exception as exc:
             raised = exc
         except BaseException as exc:

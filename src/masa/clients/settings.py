@@ -94,7 +94,7 @@ class Secrets:
     def hide(self, text: str) -> str:
         """Take every value out again."""
         for value in sorted(self._used, key=len, reverse=True):
-            for form in {value, quote(value), quote_plus(value), quote(value, safe=""), json.dumps(value)[1:-1]}:
+            for form in {value, quote(value), quote_plus(value), quote(value, safe=""), *_in_json(value)}:
                 text = text.replace(form, "***")
         return text
 
@@ -107,6 +107,10 @@ class Secrets:
             raise ConfigError(f"the environment variable {name} holds control characters", hint="set it to the key alone")
         self._used.add(value)
         return value
+
+
+def _in_json(value: str) -> tuple[str, str]:
+    return json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 def refuse_literal_secrets(content: Any, *, where: str, name: str = "") -> None:
