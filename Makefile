@@ -24,6 +24,7 @@ slow: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/draws.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/live.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix

@@ -27,6 +27,12 @@ MANY = 8
 GATHER = 0.004
 """With so many calls under way, their writes are gathered for so many seconds: a write to the disk each would cost more."""
 
+SHORT = 0.2
+"""Waits of fewer seconds are not worth interrupting."""
+
+SLACK = 0.05
+"""Seconds that a rate is caught up with, when this machine was busy with something else."""
+
 WINDOW = 50
 """The failures that stop a run are counted over so many items."""
 
@@ -82,7 +88,7 @@ class Pace:
     def turn(self) -> float:
         """Take the next turn, and give the seconds until it comes."""
         now = time.monotonic()
-        slack = max(self._gap, 0.02)
+        slack = max(self._gap, SLACK)
         self._next = max(self._next, now - slack, self._paused_until) + self._gap
         return self._next - self._gap - now
 
@@ -388,7 +394,9 @@ class Engine:
 
     async def _sleep(self, seconds: float) -> None:
         """Wait, but not for what is no longer wanted."""
-        if seconds > 0:
+        if 0 < seconds < SHORT:
+            await asyncio.sleep(seconds)
+        elif seconds > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), timeout=seconds)
 

@@ -1,6 +1,6 @@
 """How often the intervals that `masa assess` shows hold, and how wide they are: the table in docs/method.md.
 
-python benchmarks/coverage.py FOLDER [RUNS]   FOLDER holds frugalml/*.parquet and vader/snippets.parquet: real predictions
+python benchmarks/intervals.py FOLDER [RUNS]   FOLDER holds frugalml/*.parquet and vader/snippets.parquet: real predictions
 
 Each run asks as `masa assess --old COL` does, each item once, and is looked at after 500, 1,000 and 2,000 answers. The paper's 12
 cases have another vendor's answers as the old ones, as after a rewrite; VADER has two real updates; in the rest 3% of the
