@@ -17,8 +17,9 @@ import numpy as np
 from frugalml import CASES
 
 from masa import estimate
-from masa.assess import Old, estimated
+from masa.change import estimated
 from masa.dataset import Dataset, read
+from masa.old import Old
 from masa.records import Answer, Column, Shift
 from masa.sampler import Sampler
 from masa.strata import Strata

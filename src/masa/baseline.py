@@ -9,7 +9,7 @@ import numpy as np
 import sqlalchemy as sql
 
 from masa import estimate, history, journal, live
-from masa.assess import Settings, as_client, budgeted, comparable, keys, laid_over, odd_answers, stratified
+from masa.assess import Settings, as_client, budgeted, stratified
 from masa.budget import amount
 from masa.clients import Client
 from masa.dataset import Dataset
@@ -19,6 +19,7 @@ from masa.history import Draft, Run
 from masa.intervals import share
 from masa.journal import Past
 from masa.live import Choice, Session, Spending
+from masa.old import comparable, keys, laid_over, odd_answers
 from masa.records import ERROR, Answer, Baseline, Column, Floats, Progress, Query
 from masa.sampler import Sampler, counted
 from masa.store import DEFAULT, Store, call, opened

@@ -8,21 +8,9 @@ from typing import Any
 import numpy as np
 
 from masa import history, journal, live
-from masa.assess import (
-    MOST_ITEMS,
-    Estimated,
-    Settings,
-    as_client,
-    assess_async,
-    budgeted,
-    comparable,
-    keys,
-    stratified,
-    surprising,
-    verdict,
-    version,
-)
+from masa.assess import MOST_ITEMS, Settings, as_client, assess_async, budgeted, stratified
 from masa.budget import amount
+from masa.change import Estimated, surprising, verdict
 from masa.clients import Client
 from masa.dataset import Dataset
 from masa.engine import Limits
@@ -30,6 +18,7 @@ from masa.errors import UsageError
 from masa.history import Draft
 from masa.journal import Past
 from masa.live import Choice, Session, Spending
+from masa.old import comparable, keys, version
 from masa.paired import paired
 from masa.records import (
     ERROR,

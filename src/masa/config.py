@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from masa import clients, difficulty, history
 from masa.assess import Settings as AssessSettings
-from masa.assess import assess, compared, stratified
+from masa.assess import assess, stratified
 from masa.budget import amount
 from masa.clients import Client, Context
 from masa.clients.replay import Options as ReplayOptions
@@ -20,6 +20,7 @@ from masa.clients.settings import Settings, checked, explained, first, in_words
 from masa.dataset import Dataset, read
 from masa.engine import Limits
 from masa.errors import ConfigError, MasaError
+from masa.old import compared
 from masa.records import Assessment, Column
 from masa.store import DEFAULT, opened
 from masa.table import Table

@@ -1,0 +1,170 @@
+"""From old and new answers to a change: how large, how sure, where, and whether it matters."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from masa import estimate, intervals, live
+from masa.dataset import Dataset
+from masa.intervals import Spread
+from masa.journal import Past
+from masa.old import Old
+from masa.paired import paired
+from masa.records import ERROR, ChangedItem, Column, Floats, Interval, Ints, Matrix, Shift, Surprise, Tally
+from masa.sampler import counted
+from masa.strata import Strata
+
+SURE = 0.01
+"""The chance of an error in saying that a noisy API moved."""
+
+
+SURPRISING = 0.05
+"""An entry that moved is told if an entry that did not would look like it less often than this."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
+    """A shift, and how far it may be off."""
+
+    shift: Shift
+    matrix: Spread
+    accuracy: Spread
+    deviations: Floats
+    """(L, P) of the entries of the shift"""
+    old_blind: float = 0.0
+
+    def interval(self, confidence: float) -> Interval:
+        """Give the interval for the change of accuracy.
+
+        Labels without an answer count zero, and items that failed count as wrong, but all of them may be right.
+        """
+        margin, change = self.accuracy.margin(confidence), self.shift.accuracy.change
+        below, above = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
+        low, high = change - margin - below - self.old_blind, change + margin + above + self.accuracy.blind
+        return Interval(change, max(-1.0, low), min(1.0, high))
+
+
+def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite: bool) -> Estimated:
+    """Estimate the shift: by pairs of old and new answers where that is the surer way, else from each side alone."""
+    if old.complete:
+        before = Column(old.answers.name, old.answers.values, old.answers.codes[places])
+        both = paired(strata, places, before, answers, all_old=old.answers, finite=finite)
+        matrix, accuracy, deviations = both.matrix, both.accuracy, both.deviations
+        if not finite:
+            # Where an API contradicts itself, its old answers are one sample of what they might have been.
+            then, rest = counted(strata, old.places, old.answers), 1.0 - both.lean
+            matrix += intervals.matrix_spread(then, strata.size, finite=False).times(rest)
+            accuracy += intervals.accuracy_spread(then, strata.size, finite=False).times(rest)
+            side = _on(then, both.shift.new.predictions)
+            deviations = np.hypot(
+                deviations, rest * intervals.entry_deviations(side, strata.size, rates=_rates(both.shift), finite=False)
+            )
+        return Estimated(both.shift, matrix, accuracy, deviations)
+    then, now = counted(strata, old.places, old.answers), counted(strata, places, answers)
+    shift = Shift(estimate.matrix(then), estimate.matrix(now), estimate.stratum_reports(now, strata))
+    rates = _rates(shift)
+    sides = [_on(tally, shift.new.predictions) for tally in (then, now)]
+    both_deviations = [intervals.entry_deviations(side, strata.size, rates=rates, finite=finite) for side in sides]
+    matrices = [intervals.matrix_spread(side, strata.size, finite=finite) for side in (then, now)]
+    accuracies = [intervals.accuracy_spread(side, strata.size, finite=finite) for side in (then, now)]
+    alone = Estimated(
+        shift,
+        matrices[0] + matrices[1],
+        replace(accuracies[0] + accuracies[1], blind=accuracies[1].blind),
+        np.hypot(*both_deviations),
+        accuracies[0].blind,
+    )
+    shared, first, second = np.intersect1d(old.places, places, return_indices=True)
+    if not len(shared):
+        return alone
+    a, b = (Column(side.name, side.values, side.codes[at]) for side, at in ((old.answers, first), (answers, second)))
+    both = paired(strata, shared, a, b, finite=finite)
+    # By a margin: pairs look sure when they happen to show few differences, and choosing them then would hide change.
+    sure = both.matrix.error2 + 1.64 * both.matrix.deviation < alone.matrix.error2
+    surer = sure and both.matrix.blind <= max(matrices[0].blind, matrices[1].blind)
+    return Estimated(both.shift, both.matrix, both.accuracy, both.deviations, both.accuracy.blind) if surer else alone
+
+
+def _rates(shift: Shift) -> Floats:
+    """Give the old share of each prediction within its label (L, P)."""
+    weight = shift.old.values.sum(axis=1, keepdims=True)
+    return np.asarray(shift.old.values / np.where(weight > 0.0, weight, 1.0))
+
+
+def share_of(prediction: str, matrix: Matrix) -> float:
+    """Give the share of all items that get a prediction."""
+    return float(matrix.values[:, matrix.predictions.index(prediction)].sum()) if prediction in matrix.predictions else 0.0
+
+
+def surprising(shift: Shift, deviations: Floats, strata: Strata, places: Ints) -> tuple[Surprise, ...]:
+    """Give the entries that moved more than chance explains, the surest first; deviations (L, P) are their standard errors."""
+    from scipy.special import ndtr
+
+    weight = shift.old.values.sum(axis=1, keepdims=True)
+    before, now = (matrix.values / np.where(weight > 0.0, weight, 1.0) for matrix in (shift.old, shift.new))
+    answered = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels))
+    found = []
+    for i, j in zip(*np.nonzero(np.abs(shift.values) > 1e-12), strict=True):
+        label, prediction = shift.new.labels[i], shift.new.predictions[j]
+        if prediction == ERROR or not answered[i]:
+            continue
+        chance = 2.0 * float(ndtr(-abs(shift.values[i, j]) / max(deviations[i, j], 1e-300)))
+        if chance < SURPRISING:
+            found.append(Surprise(label, prediction, float(before[i, j]), float(now[i, j]), chance))
+    return tuple(sorted(found, key=lambda surprise: (surprise.chance, -abs(surprise.new - surprise.old))))
+
+
+def _on(tally: Tally, predictions: tuple[str, ...]) -> Tally:
+    """Lay counts out on these predictions, which must name at least those that occur."""
+    place = {name: j for j, name in enumerate(predictions)}
+    column = np.array([place[name] for name in tally.predictions], np.int32)
+    return replace(tally, predictions=predictions, cell_prediction=column[tally.cell_prediction])
+
+
+def differences(data: Dataset, past: Past, old: Old) -> tuple[list[int], dict[int, ChangedItem]]:
+    """Give the places whose old and new answers are both known, and the items where they differ, by place."""
+    places, answers = live.known(data, past)
+    before = np.full(len(data), -1, np.int32)
+    before[old.places] = old.answers.codes
+    both: list[int] = []
+    differing: dict[int, ChangedItem] = {}
+    for place, code, then in zip(places.tolist(), answers.codes.tolist(), before[places].tolist(), strict=True):
+        was, new = old.answers.values[then] if then >= 0 else ERROR, answers.values[code]
+        if ERROR in (was, new):
+            continue
+        both.append(place)
+        if was != new:
+            label = data.label.values[data.label.codes[place]]
+            differing[place] = ChangedItem(data.name(place), label, was, new)
+    return both, differing
+
+
+def moved(strata: Strata, compared_to: list[int], differing: Collection[int], old: Old) -> str:
+    """Say whether anything changed: without a measured noise any difference is proof, with it more than the noise explains."""
+    if not differing:
+        return "no sign"
+    if not old.repeated:
+        return "yes"
+    # Like with like: the sampler asks more where answers vary, and there an API contradicts itself more often too.
+    changes, noise = (np.array(places, np.int64) for places in (compared_to, list(old.again)))
+    chance = intervals.more_often(
+        strata.of(changes), np.isin(changes, list(differing)), strata.of(noise), np.array(list(old.again.values()), bool)
+    )
+    return "yes" if chance < SURE else "noise"
+
+
+def verdict(change: Interval, tolerance: float) -> str:
+    """Say whether a change matters: all of its interval is outside the tolerance, or inside it, or neither."""
+    slack = tolerance + 1e-12  # What rounding alone may make of no change.
+    if change.low > slack or change.high < -slack:
+        return "changed"
+    return "unchanged" if -slack <= change.low and change.high <= slack else "undecided"
+
+
+def uniform_queries(found: Estimated, strata: Strata, places: Ints, answers: Column, *, finite: bool) -> int | None:
+    """Give the queries that post-stratified uniform sampling needs for the same expected error, without the old answers."""
+    each = intervals.matrix_spread(counted(strata, places, answers), strata.size, finite=finite).uniform
+    if found.matrix.error2 <= 0.0 or each <= 0.0:
+        return None
+    return int(np.ceil(1.0 / (found.matrix.error2 / each + (1.0 / len(strata.items) if finite else 0.0))))
