@@ -103,7 +103,6 @@ def start(context: typer.Context, version: Annotated[bool, typer.Option("--versi
         typer.echo(context.get_help())
 
 
-@app.command()
 def replay(
     data: Data,
     label: Label,
@@ -127,7 +126,7 @@ def replay(
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Assess recorded predictions many times: what would each method have cost?"""
+    """Tell what each method would have cost. Assesses recorded predictions many times."""
     from masa.replay import replay_file
     from masa.report import chart, terminal
     from masa.sampler import METHODS
@@ -161,7 +160,6 @@ def replay(
     print_json(result.to_dict()) if as_json else terminal.show(terminal.replay(result, source=data))
 
 
-@app.command()
 def assess(
     data: OptionalData = None,
     label: OptionalLabel = None,
@@ -196,7 +194,7 @@ def assess(
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> int:
-    """Query the API, estimate how it changed, judge whether that matters; goes on where it was interrupted."""
+    """Query the API and judge whether it changed. The same command goes on where it was interrupted."""
     from masa.assess import assess as run
     from masa.report import terminal
 
@@ -217,7 +215,6 @@ def assess(
     return found.exit_code
 
 
-@app.command()
 def baseline(
     data: OptionalData = None,
     label: OptionalLabel = None,
@@ -253,7 +250,7 @@ def baseline(
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> int:
-    """Record what the API answers today, on all items or within a budget, or import answers that are known."""
+    """Record what the API answers today. On all items, within a budget, or from answers that are known."""
     from masa.baseline import baseline as run
     from masa.report import terminal
 
@@ -278,7 +275,6 @@ def baseline(
     return found.exit_code
 
 
-@app.command()
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="replay:COL, a client, 'api' or a name in [apis] of masa.toml.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The other one, likewise.")],
@@ -304,7 +300,7 @@ def compare(
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> int:
-    """Put two APIs, or two columns of recorded answers, side by side on the same items: should I migrate?"""
+    """Put two APIs side by side on the same items. Or two columns of recorded answers: should I migrate?"""
     from masa.compare import compare as run
     from masa.config import Config, made, task
     from masa.report import terminal
@@ -331,11 +327,10 @@ def compare(
     return found.exit_code
 
 
-@app.command()
 def accept(
     run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False, quiet: Quiet = False
 ) -> None:
-    """Make a finished run's answers the new baseline; nothing is asked or paid again."""
+    """Make a finished run the new baseline. Nothing is asked or paid again."""
     from masa import history
     from masa.config import where
     from masa.store import opened
@@ -348,7 +343,6 @@ def accept(
         say(() if quiet else [f"run {accepted.id} is now the baseline of {accepted.name!r}"])
 
 
-@app.command()
 def init(
     data: Data,
     label: OptionalLabel = None,
@@ -364,7 +358,7 @@ def init(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Look at a data file and write a commented masa.toml; asks what it cannot tell, unless it is told."""
+    """Look at a data file and write a masa.toml. Asks what it cannot tell, unless it is told."""
     from masa import init as draft
     from masa.table import Table
 
@@ -403,7 +397,6 @@ def init(
     say(() if quiet else [f"wrote {out}: look it over, then masa validate"])
 
 
-@app.command()
 def validate(
     data: OptionalData = None,
     label: OptionalLabel = None,
@@ -428,7 +421,7 @@ def validate(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check the configuration, the data and the client; spend nothing."""
+    """Check settings, data and client. Nothing is asked or spent."""
     from masa.config import validated
 
     found = validated(prepared(locals()))
@@ -436,7 +429,6 @@ def validate(
     print_json(found.to_dict()) if as_json else print(found.text)
 
 
-@app.command()
 def clients(as_json: Json = False) -> None:
     """List the clients that can be named with --api."""
     from masa.clients import offered
@@ -445,17 +437,16 @@ def clients(as_json: Json = False) -> None:
     print_json({"clients": found}) if as_json else print("\n".join(f"{name}  ({who})" for name, who in found.items()))
 
 
-@app.command(name="history")
-def list_runs(config: ConfigFile = None, store: StoreFile = None, as_json: Json = False) -> None:
-    """List the runs in the store, and which of them is the baseline."""
-    from masa import history
+def history(config: ConfigFile = None, store: StoreFile = None, as_json: Json = False) -> None:
+    """List the runs and which is the baseline."""
+    from masa import history as past
     from masa.config import where
     from masa.report import terminal
     from masa.store import opened
 
     with opened(where(config, store), make=False) as kept:
-        runs = history.runs(kept)
-        baselines = {found.id for name in history.names(kept) if (found := history.current(kept, name)) is not None}
+        runs = past.runs(kept)
+        baselines = {found.id for name in past.names(kept) if (found := past.current(kept, name)) is not None}
     if as_json:
         keys = ("id", "kind", "name", "created", "finished", "stopped")
         print_json({"runs": [{**{key: getattr(run, key) for key in keys}, "baseline": run.id in baselines} for run in runs]})
@@ -463,9 +454,8 @@ def list_runs(config: ConfigFile = None, store: StoreFile = None, as_json: Json 
         terminal.show(terminal.runs(runs, baselines))
 
 
-@app.command()
 def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False) -> None:
-    """Show a finished assessment again; asks nothing."""
+    """Show a finished assessment again. Asks nothing."""
     from masa import history
     from masa.config import where
     from masa.records import Assessment
@@ -481,9 +471,8 @@ def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, a
     print_json(found.result) if as_json else terminal.show(terminal.assessment(Assessment.from_dict(found.result)))
 
 
-@app.command()
 def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False) -> None:
-    """See it work: an API on this machine is changed silently, and masa finds out. No key, no file."""
+    """See it work on this machine. An API is changed silently, and masa finds out: no key, no file."""
     from masa import demo as case
     from masa.report import percent, terminal
 
@@ -504,6 +493,10 @@ def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet 
         f"\nThe truth, which masa did not see: right answers {accuracy}. The estimated shift is off by {percent(result.error)} "
         f"(Frobenius norm); saying that nothing changed would be off by {percent(result.true.norm)}."
     )
+
+
+for command in (init, validate, baseline, assess, accept, compare, report, history, replay, clients, demo):
+    app.command()(command)
 
 
 def prepared(given: dict[str, Any]) -> "Task":
