@@ -240,6 +240,9 @@ class Engine:
                 query = waiting.popleft() if waiting else next(iter(source.ask(1)), None)
                 if query is None and self._put_off and self.count.answers:
                     query = self._put_off.pop()
+                if query is None and self._put_off and self._under_way:
+                    await self._something()
+                    continue
                 if query is None:
                     break
                 item = self._item(query.item)
