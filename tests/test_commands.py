@@ -24,7 +24,7 @@ def run(*words: object, timeout: float = 60) -> subprocess.CompletedProcess[str]
     )
 
 
-def configure(folder: Path, server: Server, *, more: str = "", budget: str = "queries = 300") -> None:
+def configure(folder: Path, server: Server, *, more: str = "", budget: str = "queries = 300", timeout: float = 20) -> None:
     (folder / "masa.toml").write_text(
         f"""
 [data]
@@ -42,7 +42,7 @@ label = "result.label"
 confidence = "result.score"
 version = "header:X-Model-Version"
 price = 0.001
-timeout = 2
+timeout = {timeout}
 {more}
 [budget]
 {budget}
@@ -92,7 +92,7 @@ def test_the_whole_way_from_init_to_a_verdict(server: Server, project: Path) -> 
 
 def test_the_key_is_nowhere(server: Server, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the URL, the headers and the body; with faults, with a wrong key, with all that can be logged."""
-    configure(project, server)
+    configure(project, server, timeout=2)
     text = (project / "masa.toml").read_text()
     text = text.replace('/classify"', '/classify?token=${SENTIMENT_KEY}"').replace(
         '"{text}" }', '"{text}", key = "${SENTIMENT_KEY}" }'
@@ -182,7 +182,7 @@ def test_ctrl_c_stops_cleanly_and_prints_the_command_that_goes_on(server: Server
 
 def test_ctrl_c_twice_does_not_wait(server: Server, project: Path) -> None:
     configure(project, server)
-    server.delay = 1.5
+    server.delay = 10
     running = start("assess", "--old", "label", "--json")
     wait_for(server, 4)
     began = time.monotonic()
@@ -191,7 +191,7 @@ def test_ctrl_c_twice_does_not_wait(server: Server, project: Path) -> None:
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=30)
     assert running.returncode == 130
-    assert time.monotonic() - began < 1.2
+    assert time.monotonic() - began < 8
     server.delay = 0.0
     found = json.loads(run("assess", "--old", "label", "--json", "--budget", "50").stdout)
     assert (found["queries"], found["answers"]) == (50, 46), "calls that were not waited for count as spent"

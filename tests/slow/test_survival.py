@@ -47,9 +47,9 @@ def test_a_third_of_the_calls_fail_in_every_way(project: Path, concurrency: int)
     budget = 280
     with Server(faults=0.3, seed=concurrency) as server:
         server.change = strange
-        configure(project, server, more="timeout = 1.5", budget=f"queries = {budget}")
+        configure(project, server, timeout=1.5, budget=f"queries = {budget}")
         limits = f"concurrency = {concurrency}\ntries = 12\n"
-        text = (project / "masa.toml").read_text().replace("timeout = 2\n", "").replace("concurrency = 4\n", limits)
+        text = (project / "masa.toml").read_text().replace("concurrency = 4\n", limits)
         (project / "masa.toml").write_text(text)
         faulty = assess(project)
         kinds = Counter(request.fault for request in server.requests)
