@@ -7,9 +7,12 @@ import asyncio
 import hashlib
 import json
 import random
+import sqlite3
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -163,6 +166,17 @@ class Server:
             "choices": [choice],
             "usage": {"prompt_tokens": tokens, "completion_tokens": 3, "total_tokens": tokens + 3},
         }
+
+
+@contextmanager
+def database(path: Path) -> Iterator[sqlite3.Connection]:
+    """Look into a store, or change it behind masa's back."""
+    connection = sqlite3.connect(path)
+    try:
+        with connection:
+            yield connection
+    finally:
+        connection.close()
 
 
 SUBJECTS = (

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import time
@@ -24,7 +23,7 @@ from masa.engine import Engine, Limits
 from masa.journal import Journal
 from masa.records import Versions
 from masa.store import HEAD, opened
-from server import KEY, VERSION, Server, reviews, strange
+from server import KEY, VERSION, Server, database, reviews, strange
 
 QUICK = Limits(concurrency=8, first_wait=0.01, longest_wait=0.05)
 ONE = Limits(concurrency=1, first_wait=0.01, longest_wait=0.05)
@@ -50,7 +49,7 @@ def client(server: Server, **options: Any) -> Http:
 
 
 def calls(store: Path, run: int = 1) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(store) as connection:
+    with database(store) as connection:
         return connection.execute(
             "SELECT item, outcome, prediction, cost FROM call WHERE run = ? ORDER BY number", [run]
         ).fetchall()
@@ -281,7 +280,7 @@ def test_an_api_that_costs_more_than_its_worst_price_is_not_trusted_again(tmp_pa
 def test_a_run_that_was_set_aside_stays_aside(server: Server, tmp_path: Path) -> None:
     store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
     masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
-    with sqlite3.connect(store) as connection:
+    with database(store) as connection:
         connection.execute("UPDATE run SET finished = NULL")
     assert masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE, fresh=True).run == 2
     assert masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE).run == 3
@@ -364,7 +363,7 @@ def test_the_same_call_goes_on_and_asks_nothing_twice(server: Server, tmp_path: 
 def test_an_unanswered_call_counts_as_spent_and_its_item_is_asked_first(server: Server, tmp_path: Path) -> None:
     store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
     masa.assess(data(), client(server), baseline=old, budget=10, store=store, limits=ONE)
-    with sqlite3.connect(store) as connection:
+    with database(store) as connection:
         lost = connection.execute(
             "UPDATE call SET outcome = NULL, cost = NULL, ended = NULL WHERE number = 4 RETURNING item"
         ).fetchone()[0]
@@ -380,7 +379,7 @@ def test_a_second_process_on_the_same_run_is_told(server: Server, tmp_path: Path
     store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
     with opened(store) as kept:
         masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
-        with sqlite3.connect(store) as connection:
+        with database(store) as connection:
             connection.execute("UPDATE run SET finished = NULL")
         with kept.claim(1), pytest.raises(masa.BusyError, match=f"run 1 .*process {os.getpid()}"):
             masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
@@ -391,7 +390,7 @@ def test_a_second_process_on_the_same_run_is_told(server: Server, tmp_path: Path
 def test_an_old_unfinished_run_is_not_mixed_with_new_answers(server: Server, tmp_path: Path) -> None:
     store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
     masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
-    with sqlite3.connect(store) as connection:
+    with database(store) as connection:
         connection.execute("UPDATE run SET finished = NULL, touched = '2026-01-01T00:00:00+00:00'")
     found = masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
     assert found.run == 2
@@ -637,7 +636,7 @@ def test_folding_the_journal_afresh_gives_the_result_that_was_given(server: Serv
 def test_a_full_disk_is_a_clear_error_and_what_was_written_stays(server: Server, tmp_path: Path) -> None:
     store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
     masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
-    with sqlite3.connect(store) as connection:
+    with database(store) as connection:
         connection.execute("UPDATE run SET finished = NULL")
 
     async def play() -> None:
@@ -676,11 +675,11 @@ def test_the_schema_is_what_the_migrations_make(tmp_path: Path) -> None:
 def test_a_store_of_a_newer_masa_or_of_somebody_else_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path / "s.db"):
         pass
-    with sqlite3.connect(tmp_path / "s.db") as connection:
+    with database(tmp_path / "s.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(masa.StoreError, match="newer masa"), opened(tmp_path / "s.db"):
         pass
-    with sqlite3.connect(tmp_path / "t.db") as connection:
+    with database(tmp_path / "t.db") as connection:
         connection.execute("CREATE TABLE mine (x)")
     with pytest.raises(masa.StoreError, match="not one of masa's"), opened(tmp_path / "t.db"):
         pass

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from server import Server, reviews, strange
+from server import Server, database, reviews, strange
 from test_commands import configure
 
 MASA = [sys.executable, "-m", "masa"]
@@ -37,7 +36,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def rows(folder: Path) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(folder / ".masa" / "masa.db") as connection:
+    with database(folder / ".masa" / "masa.db") as connection:
         return connection.execute("SELECT number, item, outcome, prediction FROM call ORDER BY run, number").fetchall()
 
 
