@@ -474,7 +474,7 @@ def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, a
 def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """See it work on this machine. An API is changed silently, and masa finds out: no key, no file."""
     from masa import demo as case
-    from masa.report import percent, terminal
+    from masa.report import terminal
 
     if save is not None and not save.parent.is_dir():
         raise UsageError(f"there is no folder {save.parent} to write {save.name} into", hint="make it first")
@@ -488,11 +488,9 @@ def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet 
         print_json(result.to_dict())
         return
     told(terminal.assessment(result.found))
-    accuracy = f"{percent(result.true.accuracy.old)} -> {percent(result.true.accuracy.new)}"
-    told(
-        f"\nThe truth, which masa did not see: right answers {accuracy}. The estimated shift is off by {percent(result.error)} "
-        f"(Frobenius norm); saying that nothing changed would be off by {percent(result.true.norm)}."
-    )
+    if result.found.shift is not None:
+        told("\nThe truth, which masa did not see\n")
+        told(terminal.estimate(result.found.shift, result.true, queries=result.found.queries, items=result.found.items))
 
 
 for command in (init, validate, baseline, assess, accept, compare, report, history, replay, clients, demo):

@@ -134,8 +134,6 @@ class Count:
 
     answers: int = 0
     errors: int = 0
-    refusals: int = 0
-    retries: int = 0
     overcharged: int = 0
     """calls that cost more than the worst price that was reserved for them"""
     reasons: Counter[str] = field(default_factory=Counter)
@@ -303,7 +301,6 @@ class Engine:
                 self._event.set()
             if wait is None:
                 return
-            self.count.retries += 1
             self._trouble_since = self._trouble_since or time.monotonic()
             if time.monotonic() - self._trouble_since > self._limits.patience:
                 self.stop("failures")
@@ -320,7 +317,6 @@ class Engine:
         except Refused as exc:
             await self._note(call, exc, hold, billed=False)
             tries.refused += 1
-            self.count.refusals += 1
             self._push_back(call, exc.retry_after)
             return self._wait_after(tries.refused, exc.retry_after)
         except Fatal as exc:

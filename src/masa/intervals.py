@@ -77,9 +77,6 @@ class Spread:
         return float(ndtri(0.5 + confidence / 2)) * sqrt(variance)
 
 
-EXACT = Spread(0.0, 0.0)
-
-
 def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
     """Tell how far an estimated matrix may be off.
 

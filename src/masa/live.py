@@ -95,12 +95,6 @@ class Session:
         notes = [note for note in result["notes"] if note not in self.asides]
         return {**result, "notes": notes} | ({"changed_items": []} if "changed_items" in result else {})
 
-    @property
-    def spent(self) -> str:
-        """What was spent, in words."""
-        money = "" if not self.client.priced else f", {money_text(self.past.money)}"
-        return f"{self.past.queries:,} queries{money}"
-
 
 def money_text(billionths: int) -> str:
     """Write an amount with the digits that matter.

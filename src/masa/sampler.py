@@ -157,11 +157,6 @@ class Sampler:
         items = np.sort(self.strata.items[np.flatnonzero(self._asks > self._tells)])
         return [Query(int(item), int(self._stratum[self._position[item]])) for item in items]
 
-    @property
-    def group_items(self) -> Ints:
-        """(G,) how many items there are in each group that the tally averages over."""
-        return np.bincount(self._plan.group, self.strata.size, len(self._plan.design.group_weight)).astype(np.int64)
-
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next n queries, fewer when nothing is left to ask."""
         queries: list[Query] = []
