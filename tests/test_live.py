@@ -310,6 +310,7 @@ def test_functions_are_known_by_what_they_do() -> None:
     assert identity(made("pos")) != identity(made("neg"))
     assert identity(partial(one, "x")) != identity(partial(one, "y"))
     assert identity(one).startswith("test_live.")
+    assert "sk-1" not in identity(partial(one, "sk-1")), "it is stored"
 
 
 def test_strange_labels_stop_a_run_before_much_is_spent(server: Server, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from masa import history, journal, live
 from masa.budget import amount, billionths
-from masa.change import differences, estimated, moved, surprising, uniform_queries, verdict
+from masa.change import differences, estimated, judged, moved, uniform_queries
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
 from masa.dataset import Dataset
@@ -144,8 +144,8 @@ def conclude(
     """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
     data, past = session.data, session.past
     finite = old.contradicted == 0
-    compared_to, differing = differences(data, past, old)
     places, answers = live.known(data, past)
+    compared_to, differing = differences(data, old, places, answers)
     found = None
     notes = list(session.all_notes)
     if len(places):
@@ -157,13 +157,13 @@ def conclude(
             "whether the API contradicts itself was not measured (masa baseline --repeat N does); it is taken to repeat itself"
         )
     called = version(past)
-    notes += odd_answers(data, past)
+    notes += odd_answers(data, answers)
     if called and ", " in called:
         notes.append(f"the provider named more than one version during this run: {called}")
-    unfinished = stopped in ("failures", "interrupted")
+    finished = stopped not in ("failures", "interrupted")
     return Assessment(
         run=session.run.id,
-        verdict="undecided" if found is None or unfinished else verdict(found.interval(settings.confidence), settings.tolerance),
+        **judged(found, strata, places, finished=finished, tolerance=settings.tolerance, confidence=settings.confidence),
         moved=did_move,
         stopped=stopped,
         items=len(data),
@@ -171,12 +171,6 @@ def conclude(
         answers=sum(answer.prediction != ERROR for answer in past.answers.values()),
         errors=sum(answer.prediction == ERROR for answer in past.answers.values()),
         cost=None if not session.client.priced else amount(past.money),
-        confidence=settings.confidence,
-        tolerance=settings.tolerance,
-        shift=None if found is None else found.shift,
-        accuracy_change=None if found is None else found.interval(settings.confidence),
-        error_bound=None if found is None else found.matrix.bound(settings.confidence),
-        surprising=() if found is None else surprising(found.shift, found.deviations, strata, places),
         compared=len(compared_to),
         differing=len(differing),
         changed_items=tuple(item for _, item in zip(range(MOST_ITEMS), differing.values(), strict=False)),

@@ -173,7 +173,7 @@ def _concluded(
     if past.answers:
         same, old = laid_over(store, data, run)
         strata = Strata.build(same.label)
-        notes = (*notes, *odd_answers(data, past))
+        notes = (*notes, *odd_answers(data, old.answers))
         matrix = (
             estimate.true_matrix(strata, old.answers)
             if old.complete

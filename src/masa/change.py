@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from masa import estimate, intervals, live
+from masa import estimate, intervals
 from masa.dataset import Dataset
 from masa.intervals import Spread
-from masa.journal import Past
 from masa.old import Old
 from masa.paired import paired
 from masa.records import ERROR, ChangedItem, Column, Floats, Interval, Ints, Matrix, Shift, Surprise, Tally
@@ -17,7 +17,6 @@ from masa.strata import Strata
 
 SURE = 0.01
 """The chance of an error in saying that a noisy API moved."""
-
 
 SURPRISING = 0.05
 """An entry that moved is told if an entry that did not would look like it less often than this."""
@@ -58,12 +57,13 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
             accuracy += intervals.accuracy_spread(then, strata.size, finite=False).times(rest)
             side = _on(then, both.shift.new.predictions)
             deviations = np.hypot(
-                deviations, rest * intervals.entry_deviations(side, strata.size, rates=_rates(both.shift), finite=False)
+                deviations,
+                rest * intervals.entry_deviations(side, strata.size, rates=_rates(both.shift.old, both.shift), finite=False),
             )
         return Estimated(both.shift, matrix, accuracy, deviations)
     then, now = counted(strata, old.places, old.answers), counted(strata, places, answers)
     shift = Shift(estimate.matrix(then), estimate.matrix(now), estimate.stratum_reports(now, strata))
-    rates = _rates(shift)
+    rates = _rates(shift.old, shift)
     sides = [_on(tally, shift.new.predictions) for tally in (then, now)]
     both_deviations = [intervals.entry_deviations(side, strata.size, rates=rates, finite=finite) for side in sides]
     matrices = [intervals.matrix_spread(side, strata.size, finite=finite) for side in (then, now)]
@@ -86,10 +86,10 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
     return Estimated(both.shift, both.matrix, both.accuracy, both.deviations, both.accuracy.blind) if surer else alone
 
 
-def _rates(shift: Shift) -> Floats:
-    """Give the old share of each prediction within its label (L, P)."""
+def _rates(matrix: Matrix, shift: Shift) -> Floats:
+    """Give the share of each prediction within its label (L, P), for the old or the new matrix of a shift."""
     weight = shift.old.values.sum(axis=1, keepdims=True)
-    return np.asarray(shift.old.values / np.where(weight > 0.0, weight, 1.0))
+    return np.asarray(matrix.values / np.where(weight > 0.0, weight, 1.0))
 
 
 def share_of(prediction: str, matrix: Matrix) -> float:
@@ -101,8 +101,7 @@ def surprising(shift: Shift, deviations: Floats, strata: Strata, places: Ints) -
     """Give the entries that moved more than chance explains, the surest first; deviations (L, P) are their standard errors."""
     from scipy.special import ndtr
 
-    weight = shift.old.values.sum(axis=1, keepdims=True)
-    before, now = (matrix.values / np.where(weight > 0.0, weight, 1.0) for matrix in (shift.old, shift.new))
+    before, now = (_rates(matrix, shift) for matrix in (shift.old, shift.new))
     answered = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels))
     found = []
     for i, j in zip(*np.nonzero(np.abs(shift.values) > 1e-12), strict=True):
@@ -122,9 +121,8 @@ def _on(tally: Tally, predictions: tuple[str, ...]) -> Tally:
     return replace(tally, predictions=predictions, cell_prediction=column[tally.cell_prediction])
 
 
-def differences(data: Dataset, past: Past, old: Old) -> tuple[list[int], dict[int, ChangedItem]]:
+def differences(data: Dataset, old: Old, places: Ints, answers: Column) -> tuple[list[int], dict[int, ChangedItem]]:
     """Give the places whose old and new answers are both known, and the items where they differ, by place."""
-    places, answers = live.known(data, past)
     before = np.full(len(data), -1, np.int32)
     before[old.places] = old.answers.codes
     both: list[int] = []
@@ -152,6 +150,24 @@ def moved(strata: Strata, compared_to: list[int], differing: Collection[int], ol
         strata.of(changes), np.isin(changes, list(differing)), strata.of(noise), np.array(list(old.again.values()), bool)
     )
     return "yes" if chance < SURE else "noise"
+
+
+def judged(
+    found: Estimated | None, strata: Strata, places: Ints, *, finished: bool, tolerance: float, confidence: float
+) -> dict[str, Any]:
+    """Give what an assessment says of a change; of a run that did not come to its end there is no verdict."""
+    limits = {"tolerance": tolerance, "confidence": confidence}
+    if found is None:
+        return {"verdict": "undecided", "shift": None, "accuracy_change": None, "error_bound": None, "surprising": (), **limits}
+    interval = found.interval(confidence)
+    return {
+        **limits,
+        "verdict": verdict(interval, tolerance) if finished else "undecided",
+        "shift": found.shift,
+        "accuracy_change": interval,
+        "error_bound": found.matrix.bound(confidence),
+        "surprising": surprising(found.shift, found.deviations, strata, places),
+    }
 
 
 def verdict(change: Interval, tolerance: float) -> str:

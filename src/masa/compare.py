@@ -10,7 +10,7 @@ import numpy as np
 from masa import history, journal, live
 from masa.assess import MOST_ITEMS, Settings, as_client, assess_async, budgeted, stratified
 from masa.budget import amount
-from masa.change import Estimated, surprising, verdict
+from masa.change import Estimated, judged
 from masa.clients import Client
 from masa.dataset import Dataset
 from masa.engine import Limits
@@ -172,7 +172,7 @@ def _concluded(
     pasts = [session.past for session in dict.fromkeys(sessions)]
     return Assessment(
         run=other.run.id,
-        verdict="undecided" if unfinished or found is None else verdict(found.interval(settings.confidence), settings.tolerance),
+        **judged(found, strata, both, finished=not unfinished, tolerance=settings.tolerance, confidence=settings.confidence),
         moved="yes" if differing else "no sign",
         stopped="budget" if "budget" in (one.stopped, other.stopped) and not unfinished else other.stopped,
         items=len(data),
@@ -180,12 +180,6 @@ def _concluded(
         answers=sum(answer.prediction != ERROR for past in pasts for answer in past.answers.values()),
         errors=sum(answer.prediction == ERROR for past in pasts for answer in past.answers.values()),
         cost=amount(sum(past.money for past in pasts)) if one.client.priced or other.client.priced else None,
-        confidence=settings.confidence,
-        tolerance=settings.tolerance,
-        shift=None if found is None else found.shift,
-        accuracy_change=None if found is None else found.interval(settings.confidence),
-        error_bound=None if found is None else found.matrix.bound(settings.confidence),
-        surprising=() if found is None else surprising(found.shift, found.deviations, strata, both),
         compared=len(pairs),
         differing=len(differing),
         changed_items=tuple(differing[:MOST_ITEMS]),

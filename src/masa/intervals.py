@@ -78,19 +78,12 @@ class Spread:
 
 
 def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
-    """Tell how far an estimated matrix may be off.
+    """Tell how far a matrix may be off that was estimated from counts by stratum.
 
-    Items (G,) are those of each group; that they are not endless counts only for an API that repeats itself (finite).
+    Items (G,) are those of each stratum; that they are not endless counts only for an API that repeats itself (finite).
     """
     n, fraction = _sizes(tally, items, finite=finite)
-    counts2 = np.zeros(len(items))
-    entries = tally.cell_label.astype(np.int64) * len(tally.predictions) + tally.cell_prediction
-    cells = np.unique(np.stack((tally.cell_group, entries)), axis=1, return_inverse=True)[1].ravel()
-    per_entry = np.bincount(cells, tally.counts)
-    groups = np.zeros(len(per_entry), np.int64)
-    groups[cells] = tally.cell_group
-    np.add.at(counts2, groups, per_entry**2)
-    squares = n - counts2 / np.maximum(n, 1.0)
+    squares = n - np.bincount(tally.cell_group, tally.counts.astype(np.float64) ** 2, len(items)) / np.maximum(n, 1.0)
     return pooled(tally.group_share, n, fraction, squares, _traces(tally, n, fraction))
 
 
@@ -114,8 +107,8 @@ def entry_deviations(tally: Tally, items: Ints, *, rates: Floats, finite: bool =
         counts = np.zeros((len(groups), len(tally.predictions)))
         np.add.at(counts, (np.searchsorted(groups, tally.cell_group[mine]), tally.cell_prediction[mine]), tally.counts[mine])
         size = n[groups, None]
-        pooled = (counts.sum(axis=0) + 0.5) / (size.sum() + 1.0)
-        squares = counts * (1.0 - counts / size) + KAPPA * pooled * (1.0 - pooled)
+        usual = (counts.sum(axis=0) + 0.5) / (size.sum() + 1.0)
+        squares = counts * (1.0 - counts / size) + KAPPA * usual * (1.0 - usual)
         weight = (tally.group_share[groups] ** 2 * fraction[groups])[:, None]
         before = rates[label] * (1.0 - rates[label])
         variance[label] = (weight * np.maximum(squares / (size - 1.0 + KAPPA), before)).sum(axis=0)
@@ -133,14 +126,14 @@ def _right(tally: Tally) -> Floats:
     """Count the right answers of each group (G,)."""
     pairs = zip(tally.cell_label.tolist(), tally.cell_prediction.tolist(), strict=True)
     right = np.array([tally.labels[i] == tally.predictions[j] for i, j in pairs], np.float64)
-    return np.bincount(tally.cell_group, tally.counts * tally.cell_factor * right, len(tally.group_answers)).astype(np.float64)
+    return np.bincount(tally.cell_group, tally.counts * right, len(tally.group_answers)).astype(np.float64)
 
 
 def pooled(share: Floats, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]) -> Spread:
     """Shrink the groups' sums of squares (G,) towards each other and add them up; share (G,) is what each stands for."""
     seen = n > 0
-    pooled = (squares[seen].sum() + 1.0) / (np.sum(n[seen] - 1.0) + 2.0)
-    squares = squares + KAPPA * pooled
+    usual = (squares[seen].sum() + 1.0) / (np.sum(n[seen] - 1.0) + 2.0)
+    squares = squares + KAPPA * usual
     degrees = np.maximum(n - 1.0, 0.0) + KAPPA
     weight = share**2 * fraction
     blind = 1.0 - float(share[seen].sum())

@@ -102,7 +102,7 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
         places,
         answers,
         complete,
-        _confidence(store, data, run),
+        _confidence(store, data, run, past),
         version(past),
         run.id,
         again={place[key]: pair[0] != pair[1] for key, pair in pairs.items() if key in place and ERROR not in pair},
@@ -111,20 +111,21 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
     )
 
 
-def _confidence(store: Store, data: Dataset, run: Run) -> Floats | None:
+def _confidence(store: Store, data: Dataset, run: Run, past: Past) -> Floats | None:
     """Give the confidence of each item's answer (N,), if all are known, or else those of the run that this one was compared with.
 
     A run that was accepted as a baseline was drawn from strata made of the latter: its answers must be weighed by the same ones.
     """
-    answers = journal.past(store, run.id).answers
-    place = live.places(data, answers)
+    place = live.places(data, past.answers)
     confidence = np.full(len(data), np.nan)
-    for key, recorded in answers.items():
+    for key, recorded in past.answers.items():
         if key in place and recorded.confidence is not None:
             confidence[place[key]] = recorded.confidence
     if np.isfinite(confidence).all():
         return confidence
-    return None if run.baseline is None else _confidence(store, data, history.find(store, run.baseline))
+    if run.baseline is None:
+        return None
+    return _confidence(store, data, history.find(store, run.baseline), journal.past(store, run.baseline))
 
 
 def comparable(client: Client, data: Dataset) -> dict[str, Any]:
@@ -139,9 +140,9 @@ def keys(data: Dataset) -> Ints:
     return data.keys
 
 
-def odd_answers(data: Dataset, past: Past) -> list[str]:
+def odd_answers(data: Dataset, answers: Column) -> list[str]:
     """Tell what about the answers is probably not what the user meant."""
-    return list(oddities(data.label, replace(live.known(data, past)[1], name="the API"))) if past.answers else []
+    return list(oddities(data.label, replace(answers, name="the API"))) if answers.values else []
 
 
 def version(past: Past) -> str | None:

@@ -92,19 +92,28 @@ def make(name: str, options: Mapping[str, Any], context: Context) -> Client:
 def identity(function: Any) -> str:
     """Give a name that is the same in every process, and another one for another function of the same name.
 
+    It is stored, so what a function was given, which may be a key, is only in a hash.
+
     >>> identity(len)
     'builtins.len'
     """
     if isinstance(function, functools.partial):
-        return f"{identity(function.func)}({function.args!r}, {function.keywords!r})"
+        return f"{identity(function.func)}.{_hash('', [*function.args, *sorted(function.keywords.items())])}"
     named = function if hasattr(function, "__qualname__") else type(function)
-    parts = [named.__module__, named.__qualname__]
-    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if cell.cell_contents is not function]
-    plain = [value for value in cells if isinstance(value, str | int | float | bool | tuple)]
+    name = f"{named.__module__}.{named.__qualname__}"
+    cells = []
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # A cell that is still empty.
+            cells.append(cell.cell_contents)
     with suppress(OSError, TypeError):
-        text = inspect.getsource(named) + repr(plain)
-        parts.append(hashlib.sha256(text.encode()).hexdigest()[:8])
-    return ".".join(parts)
+        name += f".{_hash(inspect.getsource(named), cells)}"
+    return name
+
+
+def _hash(text: str, values: list[Any]) -> str:
+    """Hash a text and the plain values among these; the addresses of others would differ from process to process."""
+    plain = [value for value in values if isinstance(value, str | int | float | bool | tuple)]
+    return hashlib.sha256(f"{text}{plain!r}".encode()).hexdigest()[:8]
 
 
 class Function:
