@@ -41,7 +41,7 @@ def test_json_is_one_object_with_the_promised_keys(data: Path) -> None:
     assert (found["runs"], found["seed"], found["replacement"]) == (20, 0, False)
     assert found["no_change_error"] > 0
     assert found["accuracy"]["change"] == pytest.approx(found["accuracy"]["new"] - found["accuracy"]["old"])
-    assert list(found["methods"]) == ["uniform", "post-stratified", "stratified", "masa", "optimal"]
+    assert list(found["methods"]) == ["uniform", "post-stratified", "stratified", "masa", "optimal", "adaptive", "paired"]
     for method in found["methods"].values():
         assert method["queries"] == [10, 20]
         assert {len(method[key]) for key in ("mean_squared_error", "error_quantile", "bias_share")} == {2}

@@ -194,7 +194,7 @@ def test_a_perfect_api_is_known_after_one_look_at_each_stratum() -> None:
 
 def test_one_item_one_label_one_answer_works() -> None:
     result = replay(Dataset.of(["a"], predictions={"new": ["b"]}), new="new", runs=3)
-    assert [curve.queries_for_target for curve in result.curves] == [1] * 5
+    assert [curve.queries_for_target for curve in result.curves] == [1] * 6
     again = replay(Dataset.of(["a"], predictions={"new": ["b"]}), new="new", runs=3, replacement=True)
     assert [curve.error_quantile for curve in again.curves] == [(0.0, 0.0, 0.0)] * 5
 

@@ -32,7 +32,7 @@ def result() -> Replay:
 
     return Replay(
         1000, 2, 2, 6, "'hard'", 50, 0, False, 0.01, 0.95,
-        Shift(matrix(0.5), matrix(0.4)), (curve("uniform", 200), curve("masa", 150), curve("optimal", None)), (),
+        Shift(matrix(0.5), matrix(0.4)), 0.1 * 2**0.5, (curve("uniform", 200), curve("masa", 150), curve("optimal", None)), (),
     )  # fmt: skip
 
 

@@ -97,9 +97,15 @@ class Recorded(NamedTuple):
     truth: Floats
     """(E,) the entries of the matrix that ever occur; the others are zero for every estimate"""
     truth_squared: float
-    """the sum of their squares"""
+    """the sum of their weighted squares"""
+    truth_sum: float
+    """their weighted sum"""
     truth_entries: int
     """how many of them are not zero"""
+    weight: Floats
+    """(E,) what an error of each counts for"""
+    linear: bool
+    """whether the error is that of the weighted sum, not the norm"""
 
 
 def new_state(design: Design, items: int, cells: int) -> State:
@@ -291,21 +297,25 @@ def add_up(design: Design, recorded: Recorded, state: State, seen: Codes, entrie
 
 @jit
 def settle(recorded: Recorded, seen: Codes, entries: Floats, total: Floats) -> float:
-    """Give the Frobenius error of an estimate in entries (E,), add it to total (E,) or (0,), and set entries to zero.
+    """Give the error of an estimate in entries (E,), by the weights, add it to total (E,) or (0,), and set entries to zero.
 
     Entries without answers are estimated as zero: together they miss all of the truth that the others do not have.
     """
-    squared, missed, left = 0.0, recorded.truth_squared, recorded.truth_entries
+    squared, missed, left, total_off = 0.0, recorded.truth_squared, recorded.truth_entries, -recorded.truth_sum
     for place in range(seen[-1]):
         entry = recorded.cell_entry[seen[place]]
         value = entries[entry]
         if value != 0.0:
             entries[entry] = 0.0
-            squared += (value - recorded.truth[entry]) ** 2
-            missed -= recorded.truth[entry] ** 2
+            weight, truth = recorded.weight[entry], recorded.truth[entry]
+            squared += (weight * (value - truth)) ** 2
+            total_off += weight * value
+            missed -= (weight * truth) ** 2
             left -= 1
             if len(total) > 0:
                 total[entry] += value
+    if recorded.linear:
+        return abs(total_off)
     return sqrt(squared + (max(0.0, missed) if left > 0 else 0.0))
 
 
@@ -359,3 +369,28 @@ def simulate(
             errors[run, at] = settle(recorded, seen, entries, sums[row] if row >= 0 else nowhere)
         asked += int(state.issued.sum())
     return asked
+
+
+@jit
+def first_changes(
+    design: Design,
+    recorded: Recorded,
+    rule: Rule,
+    state: State,
+    keys: npt.NDArray[np.uint64],
+    changed: npt.NDArray[np.bool_],
+    first: Ints,
+) -> None:
+    """Give for each run (R,) the number of queries up to the first item (N,) whose answer changed, 0 where none did."""
+    plant(design, rule, state)
+    blank, lead = state.tree.copy(), state.lead.copy()
+    seen = np.zeros(len(state.counts) + 1, np.int32)
+    for run in range(len(keys)):
+        reset(rule, state, seen, blank, lead)
+        for asked in range(len(state.order)):
+            position = advance(design, recorded, rule, state, seen, keys[run], 1)
+            if position < 0:
+                break
+            if changed[position]:
+                first[run] = asked + 1
+                break

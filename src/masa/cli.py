@@ -40,11 +40,30 @@ Id = Annotated[
     str | None, typer.Option(metavar="COL", help="Column with ids: none may stand twice, and items come in their order.")
 ]
 OldConfidence = Annotated[str | None, typer.Option(metavar="COL", help="Column with the confidence of the old answers.")]
+NewConfidence = Annotated[str | None, typer.Option(metavar="COL", help="Column with the confidence of the new answers.")]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL", help="Column with free answers: a cheap model's first, other vendors'; may be repeated."),
+]
+TextOf = Annotated[
+    str | None, typer.Option("--text", metavar="COL", help="Column with texts, whose words may tell what changed.")
+]
+CostOf = Annotated[str | None, typer.Option("--cost", metavar="COL", help="Column with the price of each item, to any scale.")]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="W", help="What is to be known: 'accuracy', or a JSON file of weights or costs by label and prediction."
+    ),
+]
 Difficulty = Annotated[str | None, typer.Option(metavar="COL", help="Column with a number that tells easy items from hard ones.")]
 Levels = Annotated[int, typer.Option(metavar="K", help="Difficulty levels inside each label.")]
 Method = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="uniform, post-stratified, stratified, masa or optimal; may be repeated. [default: all]"),
+    typer.Option(
+        metavar="NAME",
+        help="uniform, post-stratified, stratified, masa, optimal, adaptive, paired, predictive or auto; may be repeated. "
+        "[default: all but the last two, which take longer]",
+    ),
 ]
 Budgets = Annotated[str | None, typer.Option(metavar="N,N,...", help="Numbers of queries to report. [default: 500,1000,2000]")]
 Runs = Annotated[int, typer.Option(metavar="R", help="Assessments a method.")]
@@ -110,6 +129,10 @@ def replay(
     old: Old = None,
     id: Id = None,
     old_confidence: OldConfidence = None,
+    new_confidence: NewConfidence = None,
+    also: Also = None,
+    text: TextOf = None,
+    cost: CostOf = None,
     difficulty: Difficulty = None,
     levels: Levels = 3,
     method: Method = None,
@@ -120,6 +143,7 @@ def replay(
     with_replacement: Replacement = False,
     a: Exploration = "1.0",
     mix: Mix = None,
+    weights: Weights = None,
     seed: Seed = 0,
     plot: Plot = None,
     as_json: Json = False,
@@ -129,7 +153,6 @@ def replay(
     """Tell what each method would have cost. Assesses recorded predictions many times."""
     from masa.replay import replay_file
     from masa.report import chart, terminal
-    from masa.sampler import METHODS
 
     if plot is not None:
         chart.check(plot)
@@ -141,9 +164,13 @@ def replay(
             new=new,
             old=old,
             old_confidence=old_confidence,
+            new_confidence=new_confidence,
+            also=names(also),
+            text=text,
+            cost=cost,
             difficulty=difficulty,
             levels=levels,
-            methods=names(method) or METHODS,
+            methods=names(method) or None,
             budgets=whole_numbers(budgets),
             runs=runs,
             target_error=share(target_error, "--target-error"),
@@ -151,6 +178,7 @@ def replay(
             replacement=with_replacement,
             a=number_or_word(a),
             mix=shares(mix),
+            weights=weights,
             seed=seed,
             progress=progress,
         )

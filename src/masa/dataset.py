@@ -30,6 +30,8 @@ class Dataset:
     difficulty: Floats | None = None
     group: Column | None = None
     cost: Floats | None = None
+    numbers: dict[str, Floats] = field(default_factory=dict)
+    """more columns of numbers, such as confidences, by name"""
     keys: Ints | None = None
     """(N,) a number for each item that is its own in other versions of the data too"""
     inputs: Inputs | None = None
@@ -57,6 +59,13 @@ class Dataset:
             return str(self.ids[place])
         return f"row {1 + (place if self.rows is None else int(self.rows[place])):,}"
 
+    def texts(self, column: str) -> Iterator[str]:
+        """Give the text of an input column, item by item."""
+        if self.inputs is None or column not in self.inputs.columns:
+            raise DataError(f"the data has no column {column!r} of texts", hint="read it with inputs=[...]")
+        for place in range(len(self)):
+            yield self.item(place).inputs[column]
+
     def take(self, places: Ints) -> "Dataset":
         """Give the data set of these items, in rising order of their places; labels that none of them has are gone."""
         rows = places if self.rows is None else self.rows[places]
@@ -68,6 +77,7 @@ class Dataset:
             difficulty=None if self.difficulty is None else self.difficulty[places],
             group=None if self.group is None else _taken(self.group, places),
             cost=None if self.cost is None else self.cost[places],
+            numbers={name: column[places] for name, column in self.numbers.items()},
             keys=None if self.keys is None else self.keys[places],
             rows=rows,
         )
@@ -79,6 +89,7 @@ class Dataset:
         *,
         predictions: Mapping[str, Sequence[object]] | None = None,
         difficulty: Sequence[float] | Floats | None = None,
+        numbers: Mapping[str, Sequence[float] | Floats] | None = None,
         inputs: Mapping[str, Sequence[str]] | None = None,
         source: str = "memory",
     ) -> "Dataset":
@@ -87,11 +98,12 @@ class Dataset:
         >>> Dataset.of([0, 1, 1], predictions={"api": [0, 1, None]}).predictions["api"].values
         ('0', '1', '<invalid>')
         """
-        numbers = None if difficulty is None else np.asarray(difficulty, np.float64)
+        hardness = None if difficulty is None else np.asarray(difficulty, np.float64)
+        more = {name: np.asarray(column, np.float64) for name, column in (numbers or {}).items()}
         answers = predictions or {}
         shown = {name: [str(text) for text in texts] for name, texts in (inputs or {}).items()}
-        columns = (label, *answers.values(), *shown.values())
-        lengths = {len(column) for column in columns} | ({len(numbers)} if numbers is not None else set())
+        columns: list[Sequence[object] | Floats] = [label, *answers.values(), *shown.values(), *more.values()]
+        lengths = {len(column) for column in columns} | ({len(hardness)} if hardness is not None else set())
         if lengths != {len(label)} or not len(label):
             raise DataError(f"columns of {sorted(lengths)} items", hint="give columns of the same length, of one item or more")
         for row, value in enumerate(label):
@@ -99,18 +111,18 @@ class Dataset:
                 raise DataError(
                     f"{source}, row {row + 1:,}: {value!r} cannot be a label", hint="give every item a label of its own"
                 )
-        if numbers is not None and np.isnan(numbers).any():
-            row = int(np.flatnonzero(np.isnan(numbers))[0])
-            raise DataError(
-                f"{source}, row {row + 1:,}: the difficulty is not a number", hint="correct it, or leave the item out"
-            )
+        for name, column in (*more.items(), *((("the difficulty", hardness),) if hardness is not None else ())):
+            if np.isnan(column).any():
+                row = int(np.flatnonzero(np.isnan(column))[0])
+                raise DataError(f"{source}, row {row + 1:,}: {name} is not a number", hint="correct it, or leave the item out")
         labels = _coded("label", label, most=MAX_LABELS)
         coded = {name: _coded(name, column, most=MAX_PREDICTIONS) for name, column in answers.items()}
         return cls(
             source,
             labels,
             coded,
-            difficulty=numbers,
+            difficulty=hardness,
+            numbers=more,
             keys=_keys(shown, [labels.values[code] for code in labels.codes]),
             inputs=_in_memory(shown) if shown else None,
             notes=_notes(labels, coded.values()),
@@ -129,7 +141,7 @@ class Dataset:
         for role, column in [("label", self.label), ("group", self.group), *sorted(self.predictions.items())]:
             if column is not None:
                 add(role, *(value.encode() for value in column.values), column.codes.astype("<i4").tobytes())
-        for role, numbers in (("difficulty", self.difficulty), ("cost", self.cost)):
+        for role, numbers in (("difficulty", self.difficulty), ("cost", self.cost), *sorted(self.numbers.items())):
             if numbers is not None:
                 add(role, numbers.astype("<f8").tobytes())
         return digest.hexdigest()
@@ -144,6 +156,7 @@ def read(
     difficulty: str | None = None,
     group: str | None = None,
     cost: str | None = None,
+    numbers: Iterable[str] = (),
     inputs: Iterable[str] = (),
 ) -> Dataset:
     """Read a CSV, JSON-lines or Parquet file, a glob of them or a folder, and check every value that is used.
@@ -155,8 +168,9 @@ def read(
     answers = tuple(dict.fromkeys(predictions))
     required = tuple(dict.fromkeys(name for name in (label, id, group) if name is not None))
     shown = tuple(dict.fromkeys(inputs))
-    numbers = tuple(dict.fromkeys(name for name in (difficulty, cost, *shown) if name is not None))
-    with table.load(texts=tuple(dict.fromkeys((*required, *answers))), numbers=numbers, id=id) as rows:
+    counted = tuple(dict.fromkeys(numbers))
+    plain = tuple(dict.fromkeys(name for name in (difficulty, cost, *counted, *shown) if name is not None))
+    with table.load(texts=tuple(dict.fromkeys((*required, *answers))), numbers=plain, id=id) as rows:
         for name in required:
             rows.refuse_missing(name)
             if name != id:
@@ -171,6 +185,7 @@ def read(
             difficulty=None if difficulty is None else rows.number(difficulty),
             group=None if group is None else rows.labels(group, most=MAX_PREDICTIONS),
             cost=None if cost is None else rows.number(cost, low=0.0),
+            numbers={name: rows.number(name) for name in counted},
             keys=rows.keys(id=id, inputs=shown, label=label),
             inputs=rows.inputs(shown) if shown else None,
             notes=_notes(labels, known.values()),

@@ -26,9 +26,13 @@ def choose(
     """
     if difficulty is not None:
         return Source(difficulty, repr(difficulty))
-    if old_confidence is None and old is not None and old.endswith(".prediction"):
-        beside = old.removesuffix("prediction") + "confidence"
-        old_confidence = beside if beside in columns else None
-    if old_confidence is not None:
-        return Source(old_confidence, f"{old_confidence!r}, the confidence of the old answers")
-    return Source(None, "")
+    sure = beside(columns, old, old_confidence)
+    return Source(None, "") if sure is None else Source(sure, f"{sure!r}, the confidence of the old answers")
+
+
+def beside(columns: Collection[str], answers: str | None, given: str | None = None) -> str | None:
+    """Give the column with the confidence of these answers: the one given, or else the one known by its name."""
+    if given is not None or answers is None or not answers.endswith(".prediction"):
+        return given
+    name = answers.removesuffix("prediction") + "confidence"
+    return name if name in columns else None

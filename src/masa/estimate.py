@@ -88,8 +88,10 @@ def right_entries(strata: Strata, answers: Column) -> npt.NDArray[np.bool_]:
     return np.array([strata.labels[i] == answers.values[j] for i, j in zip(rows, columns, strict=True)], np.bool_)
 
 
-def recorded(strata: Strata, answers: Column, *, group: Codes, factor: Floats) -> kernel.Recorded:
-    """Lay recorded answers out for the kernels that replay them."""
+def recorded(
+    strata: Strata, answers: Column, *, group: Codes, factor: Floats, weights: Floats | None = None, linear: bool = False
+) -> kernel.Recorded:
+    """Lay recorded answers out for the kernels that replay them; weights (L, P) are what errors count for."""
     width = len(answers.values)
     keys = strata.of_position.astype(np.int64) * width + answers.codes[strata.items]
     cells, cell = np.unique(keys, return_inverse=True)
@@ -97,12 +99,16 @@ def recorded(strata: Strata, answers: Column, *, group: Codes, factor: Floats) -
     entries = _entries(strata, answers)
     entry = np.searchsorted(entries, strata.label[stratum].astype(np.int64) * width + prediction)
     truth = true_matrix(strata, answers).values.ravel()[entries]
+    weight = np.ones(len(entries)) if weights is None else weights.ravel()[entries]
     return kernel.Recorded(
         cell=cell.astype(np.int32),
         cell_group=group[stratum],
         cell_entry=entry.astype(np.int32),
         cell_factor=factor[stratum],
         truth=truth,
-        truth_squared=float(np.sum(truth**2)),
+        truth_squared=float(np.sum((weight * truth) ** 2)),
+        truth_sum=float(np.sum(weight * truth)),
         truth_entries=int(np.count_nonzero(truth)),
+        weight=weight,
+        linear=linear,
     )

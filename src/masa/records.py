@@ -44,6 +44,11 @@ class Query:
 
     item: int
     stratum: int
+    batch: int | None = None
+    """the batch it was drawn with, where items are drawn in batches"""
+    chance: float | None = None
+    """the chance with which the item was to be in that batch"""
+    batch_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class Answer:
 
     item: int
     prediction: str
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +301,8 @@ class Curve:
     draws_per_second: float
     path: tuple["Point", ...]
     """the curve on a finer grid, for charts"""
+    first_change: tuple[int | None, int | None] | None = None
+    """queries up to the first changed answer, the median and the 95% quantile; None where nothing changed or is known to"""
 
     @property
     def root_mean_squared_error(self) -> tuple[float, ...]:
@@ -328,13 +336,10 @@ class Replay:
     confidence: float
     shift: Shift | None
     """the true shift; unknown without old predictions"""
+    no_change_error: float | None
+    """the error of saying that nothing changed"""
     curves: tuple[Curve, ...]
     notes: tuple[str, ...]
-
-    @property
-    def no_change_error(self) -> float | None:
-        """The error of saying that nothing changed."""
-        return None if self.shift is None else self.shift.norm
 
     def saving(self, method: str, against: str) -> float | None:
         """Give the share of queries for the target that a method saves against another; None where unknown."""
@@ -367,6 +372,9 @@ class Replay:
                     "accuracy_bias": list(curve.accuracy_bias),
                     "queries_for_target": curve.queries_for_target,
                     "queries_range": list(curve.queries_range),
+                    "first_change": None
+                    if curve.first_change is None
+                    else {"median": curve.first_change[0], "p95": curve.first_change[1]},
                     "draws_per_second": curve.draws_per_second,
                 }
                 for curve in self.curves

@@ -9,29 +9,31 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import ceil, log
 from pathlib import Path
-from statistics import NormalDist
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from masa import _kernel as kernel
 from masa import estimate, sampler
+from masa.clues import Clues, Words
 from masa.dataset import Dataset, read
-from masa.difficulty import choose
+from masa.difficulty import beside, choose
 from masa.errors import UsageError
+from masa.objective import Objective
 from masa.records import Column, Curve, Floats, Ints, Point, Progress, Replay, Shift
-from masa.sampler import METHODS
+from masa.simulate import METHODS, MOST_QUERIES, NEED_OLD, Case, Outcome, Simulation
 from masa.strata import Strata
 from masa.table import Table
+
+ON_REQUEST = ("predictive", "auto")
+"""Methods that are replayed only where they are named: they think for longer."""
 
 logger = logging.getLogger(__name__)
 
 BUDGETS = (500, 1000, 2000)
 FINE, COARSE = 1.01, 1.1
 """Steps of the grid of query counts: near the answer, and elsewhere."""
-MOST_QUERIES = 1_000_000
-"""Where the search for the target ends when items may be asked again."""
 MOST_RUNS = 100_000
 LEAST_ERROR = 1e-6
 ROUNDING = 1e-8
@@ -48,7 +50,7 @@ class Options(TypedDict, total=False):
     """What `replay` and `replay_file` both take."""
 
     levels: int
-    methods: Sequence[str]
+    methods: Sequence[str] | None
     budgets: Sequence[int] | None
     runs: int
     target_error: float
@@ -56,6 +58,7 @@ class Options(TypedDict, total=False):
     replacement: bool
     a: float | str
     mix: Mapping[str, float] | None
+    weights: str | Mapping[str, Any] | None
     seed: int
     workers: int | None
     progress: Progress | None
@@ -66,9 +69,13 @@ def replay(
     *,
     new: str,
     old: str | None = None,
+    old_confidence: str | None = None,
+    new_confidence: str | None = None,
+    also: Sequence[str] = (),
+    text: str | None = None,
     difficulty: str = "",
     levels: int = 3,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] | None = None,
     budgets: Sequence[int] | None = None,
     runs: int = 1000,
     target_error: float = 0.01,
@@ -76,6 +83,7 @@ def replay(
     replacement: bool = False,
     a: float | str = 1.0,
     mix: Mapping[str, float] | None = None,
+    weights: str | Mapping[str, Any] | None = None,
     seed: int = 0,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -84,9 +92,12 @@ def replay(
 
     The same seed gives the same numbers with any number of workers (by default one a core). `difficulty` says in words where the
     data's difficulty comes from. Run r of `masa` and `optimal` draws a stratum's items in the same order, and that of `uniform`
-    and `post-stratified` the same items, so that they are compared on the same luck.
+    and `post-stratified` the same items, so that they are compared on the same luck. `also` are predictions that are free, the
+    first of them a cheap model's; `text` is an input column whose words may tell what changed. Errors are those of the
+    objective that `weights` names.
     """
-    _check(runs=runs, target_error=target_error, confidence=confidence, seed=seed, methods=methods)
+    named = tuple(methods) if methods is not None else _usual(old, replacement=replacement)
+    _check(runs=runs, target_error=target_error, confidence=confidence, seed=seed, methods=named)
     strata = Strata.build(data.label, difficulty=data.difficulty, levels=levels, mix=mix)
     _log(data, strata)
     answers, before = _recorded(data, new), None if old is None else _recorded(data, old)
@@ -94,16 +105,36 @@ def replay(
     exploration = sampler.theory_a(len(strata.labels), levels, stops[-1]) if a == "theory" else a
     if isinstance(exploration, str):
         raise UsageError(f"a is {a!r}", hint="give a number of 0 or more, or 'theory'")
-    truth = estimate.true_matrix(strata, answers)
-    known = estimate.true_uncertainty(strata, answers, replacement=replacement)
-    plans = [sampler.plan(strata, method, replacement=replacement, a=exploration, uncertainty=known) for method in methods]
+    case = Case(
+        data=data,
+        strata=strata,
+        new=answers,
+        old=before,
+        clues=None
+        if before is None
+        else Clues(
+            before,
+            None if old_confidence is None else _numbers(data, old_confidence),
+            tuple(_recorded(data, name) for name in also),
+            Words.of(data.texts(text)) if text is not None and {"predictive", "auto"} & set(named) else None,
+        ),
+        cheap=_recorded(data, also[0]) if also else None,
+        new_confidence=None if new_confidence is None else _numbers(data, new_confidence),
+        objective=Objective.read(weights),
+        levels=levels,
+        mix=mix,
+        replacement=replacement,
+        a=exploration,
+        seed=seed,
+    )
     curves = []
-    for number, (method, plan) in enumerate(zip(methods, plans, strict=True)):
+    notes = []
+    for number, method in enumerate(named):
+        if method == "auto":
+            notes.append(f"auto is {case.best}: " + case.why)
         study = Study(
             method=method,
-            plan=plan,
-            strata=strata,
-            answers=answers,
+            simulation=case.simulation(method),
             stops=stops,
             runs=runs,
             target=target_error,
@@ -114,9 +145,10 @@ def replay(
 
         def report(done: float, method: str = method, number: int = number) -> None:
             if progress is not None:
-                progress(method, (number + done) / len(methods))
+                progress(method, (number + done) / len(named))
 
         curves.append(study.curve(report))
+    shift = None if before is None else Shift(estimate.true_matrix(strata, before), estimate.true_matrix(strata, answers))
     result = Replay(
         items=len(data),
         labels=len(strata.labels),
@@ -128,11 +160,19 @@ def replay(
         replacement=replacement,
         target_error=target_error,
         confidence=confidence,
-        shift=None if before is None else Shift(old=estimate.true_matrix(strata, before), new=truth),
+        shift=shift,
+        no_change_error=None if shift is None else case.objective.size(shift),
         curves=tuple(curves),
-        notes=data.notes,
+        notes=(*data.notes, *notes),
     )
-    return replace(result, notes=(*data.notes, *_cautions(result, budgets)))
+    return replace(result, notes=(*result.notes, *_cautions(result, budgets)))
+
+
+def _usual(old: str | None, *, replacement: bool) -> tuple[str, ...]:
+    """Give the methods that are replayed where none is named."""
+    if replacement:
+        return sampler.METHODS
+    return tuple(name for name in METHODS if name not in ON_REQUEST and (old is not None or name not in NEED_OLD))
 
 
 def _log(data: Dataset, strata: Strata) -> None:
@@ -185,19 +225,34 @@ def replay_file(
     id: str | None = None,
     difficulty: str | None = None,
     old_confidence: str | None = None,
+    new_confidence: str | None = None,
+    also: Sequence[str] = (),
+    text: str | None = None,
+    cost: str | None = None,
     **options: Unpack[Options],
 ) -> Replay:
     """Replay the predictions in a file; difficulty is a column, else the confidence of the old answers, else one level."""
     table = Table.open(source)
     hardness = choose(table.columns, difficulty=difficulty, old=old, old_confidence=old_confidence)
-    answers = [name for name in (old, new) if name is not None]
-    data = read(table, label=label, id=id, predictions=answers, difficulty=hardness.column)
+    answers = [name for name in (old, new, *also) if name is not None]
+    sure = {"old_confidence": beside(table.columns, old, old_confidence)}
+    sure["new_confidence"] = beside(table.columns, new, new_confidence) if sure["old_confidence"] is not None else None
+    data = read(
+        table,
+        label=label,
+        id=id,
+        predictions=answers,
+        difficulty=hardness.column,
+        cost=cost,
+        numbers=[name for name in sure.values() if name is not None],
+        inputs=() if text is None else (text,),
+    )
     if hardness.column is not None and hardness.column.removesuffix("confidence") == new.removesuffix("prediction"):
         note = (
             f"{hardness.column!r} comes with the answers of {new!r}: a real assessment would know it only after paying for them"
         )
         data = replace(data, notes=(*data.notes, note))
-    return replay(data, new=new, old=old, difficulty=hardness.words, **options)
+    return replay(data, new=new, old=old, also=also, text=text, difficulty=hardness.words, **sure, **options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,9 +260,7 @@ class Study:
     """One method, replayed."""
 
     method: str
-    plan: sampler.Plan
-    strata: Strata
-    answers: Column
+    simulation: Simulation
     stops: tuple[int, ...]
     runs: int
     target: float
@@ -217,13 +270,14 @@ class Study:
 
     def curve(self, report: Callable[[float], None]) -> Curve:
         """Simulate as far as the budgets and the target ask for."""
-        recorded = estimate.recorded(self.strata, self.answers, group=self.plan.group, factor=self.plan.factor)
-        limit = MOST_QUERIES if self.plan.rule.replacement else len(self.strata.items)
-        high = min(limit, self._enough(recorded))
+        limit = self.simulation.most
+        high = min(limit, self.simulation.enough(target=self.target, confidence=self.confidence))
         low = max(1, high // 12)
+        if self.method in ON_REQUEST:
+            low, high = self._bracket(high)
         while True:
             grid = _grid(low, high, self.stops)
-            outcome = self._simulate(recorded, grid, report)
+            outcome = self._simulate(grid, self.runs, report)
             within = np.count_nonzero(outcome.errors <= self.target, axis=0)
             first = _first(within >= self._runs_at(0.0))
             if high < limit and (first is None or grid[first] > high):
@@ -237,86 +291,65 @@ class Study:
         slack = (self.confidence * (1.0 - self.confidence) / self.runs) ** 0.5
         edges = [_first(within >= self._runs_at(shift)) for shift in (-slack, 0.0, slack)]
         low_end, needed, high_end = (None if edge is None else int(grid[edge]) for edge in edges)
-        return self._summary(recorded, grid, outcome, needed, (low_end, high_end))
+        return self._summary(grid, outcome, needed, (low_end, high_end))
+
+    def _bracket(self, high: int) -> tuple[int, int]:
+        """Find about how many queries a method that thinks for long needs, from a few runs."""
+        runs = min(self.runs, max(20, self.runs // 20))
+        grid = _grid(1, high, (1,))[::10]
+        outcome = self._simulate(grid, runs, lambda _: None)
+        found = _first(np.quantile(outcome.errors, self.confidence, axis=0) <= self.target)
+        guess = high if found is None else int(grid[found])
+        return max(1, int(0.6 * guess)), min(self.simulation.most, int(1.4 * guess) + 10)
 
     def _runs_at(self, shift: float) -> int:
         """Give how many runs make the confidence, or a little more or less of it; 99.9% of 1,000 is 999, not 999.0000001."""
         return min(self.runs, ceil((self.confidence + shift) * self.runs - 1e-6))
 
-    def _enough(self, recorded: kernel.Recorded) -> int:
-        """Guess how many queries reach the target, on the safe side, from the closed forms of the variance.
-
-        The largest quantile of a squared error relative to its mean is that of a single normal variable.
-        """
-        weight, size = self.strata.weight, self.strata.size
-        if self.method == "uniform":
-            variance = float(np.sum(weight * self.plan.factor) - np.sum(recorded.truth**2))
-        elif self.method == "stratified":
-            shares = self.strata.label_weight
-            variance = len(shares) * float(np.sum(shares**2) - np.sum(recorded.truth**2))
-        else:
-            s2 = estimate.true_uncertainty(self.strata, self.answers, replacement=True)
-            variance = float(np.sum(weight**2 * s2 / size) * size.sum())
-        quantile = max(1.0, NormalDist().inv_cdf((1 + self.confidence) / 2) ** 2)
-        needed = 1.3 * quantile * variance / self.target**2 + 4 * len(self.strata)
-        return ceil(min(needed, MOST_QUERIES))
-
-    def _simulate(self, recorded: kernel.Recorded, grid: Ints, report: Callable[[float], None]) -> "Outcome":
+    def _simulate(self, grid: Ints, runs: int, report: Callable[[float], None]) -> Outcome:
         row = {queries: k for k, queries in enumerate(self.stops)}
         checkpoints = np.array([(queries, row.get(int(queries), -1)) for queries in grid], np.int64)
-        size = max(1, min(ceil(self.runs / 16), CHUNK // int(grid[-1])))
-        chunks = [range(first, min(first + size, self.runs)) for first in range(0, self.runs, size)]
-        self._chunk(recorded, checkpoints[:0], range(1))  # Compile before the clock starts.
-        errors = np.zeros((self.runs, len(grid)), np.float32)
-        sums = np.zeros((len(self.stops), len(recorded.truth)))
+        # Rows of sums for budgets that this grid does not reach stay empty.
+        size = max(1, min(ceil(runs / 16), CHUNK // int(grid[-1])))
+        chunks = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
+        self._chunk(checkpoints[:0], range(1))  # Compile before the clock starts.
+        total = Outcome.blank(runs, checkpoints, len(self.simulation.truth), rows=len(self.stops))
         asked = 0
         begun = time.perf_counter()
         pool = ThreadPoolExecutor(self.workers)
         try:
             # In order, whichever thread is first: the sum of floats depends on it.
-            for chunk, part in zip(
-                chunks, pool.map(lambda chunk: self._chunk(recorded, checkpoints, chunk), chunks), strict=True
-            ):
-                errors[chunk.start : chunk.stop] = part.errors
-                sums += part.sums
+            for chunk, part in zip(chunks, pool.map(lambda chunk: self._chunk(checkpoints, chunk), chunks), strict=True):
+                total.errors[chunk.start : chunk.stop] = part.errors
+                total.first[chunk.start : chunk.stop] = part.first
+                total.sums[: len(part.sums)] += part.sums
                 asked += part.asked
-                report(chunk.stop / self.runs)
+                report(chunk.stop / runs)
         finally:
             pool.shutdown(cancel_futures=True)
         seconds = time.perf_counter() - begun
         logger.info("%s: %s queries replayed in %.2f s", self.method, f"{asked:,}", seconds)
-        return Outcome(errors, sums, asked, seconds)
+        return replace(total, asked=asked, seconds=seconds)
 
-    def _chunk(self, recorded: kernel.Recorded, checkpoints: Ints, runs: range) -> "Outcome":
-        state = kernel.new_state(self.plan.design, len(self.strata.items), len(recorded.cell_entry))
+    def _chunk(self, checkpoints: Ints, runs: range) -> Outcome:
         keys = np.array([kernel.run_key(self.seed, run) for run in runs], np.uint64)
-        errors = np.zeros((len(runs), len(checkpoints)), np.float32)
-        sums = np.zeros((len(self.stops), len(recorded.truth)))
-        asked = kernel.simulate(self.plan.design, recorded, self.plan.rule, state, keys, checkpoints, errors, sums)
-        return Outcome(errors, sums, int(asked))
+        return self.simulation.run(keys, checkpoints, early=True)
 
-    def _summary(
-        self,
-        recorded: kernel.Recorded,
-        grid: Ints,
-        outcome: "Outcome",
-        needed: int | None,
-        spread: tuple[int | None, int | None],
-    ) -> Curve:
+    def _summary(self, grid: Ints, outcome: Outcome, needed: int | None, spread: tuple[int | None, int | None]) -> Curve:
         squared = np.mean(np.square(outcome.errors, dtype=np.float64), axis=0)
         quantile = np.quantile(outcome.errors, self.confidence, axis=0, method="inverted_cdf")
         at = np.searchsorted(grid, self.stops)
-        bias = outcome.sums / self.runs - recorded.truth
-        right = estimate.right_entries(self.strata, self.answers)
+        bias = outcome.sums / self.runs - self.simulation.truth
         return Curve(
             method=self.method,
             queries=self.stops,
             mean_squared_error=tuple(squared[at].tolist()),
             error_quantile=tuple(quantile[at].tolist()),
             bias_share=tuple(_bias_share(row, float(mse), self.runs) for row, mse in zip(bias, squared[at], strict=True)),
-            accuracy_bias=tuple(bias[:, right].sum(axis=1).tolist()),
+            accuracy_bias=tuple(bias[:, self.simulation.right].sum(axis=1).tolist()),
             queries_for_target=needed,
             queries_range=spread,
+            first_change=_first_change(outcome.first),
             draws_per_second=outcome.asked / max(outcome.seconds, 1e-9),
             path=tuple(
                 Point(int(q), float(mse) ** 0.5, float(quant)) for q, mse, quant in zip(grid, squared, quantile, strict=True)
@@ -324,16 +357,14 @@ class Study:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """What some or all of the runs gave."""
-
-    errors: npt.NDArray[np.float32]
-    """(R, Q) the Frobenius error of each run at each point of the grid"""
-    sums: Floats
-    """(K, E) the estimates at each budget, summed over the runs"""
-    asked: int
-    seconds: float = 0.0
+def _first_change(first: Ints) -> tuple[int | None, int | None] | None:
+    """Give the median and the 95% quantile of the queries up to the first change; None for runs that saw none."""
+    if not first.any():
+        return None
+    never = np.iinfo(np.int64).max
+    found = np.quantile(np.where(first == 0, never, first), (0.5, 0.95), method="inverted_cdf")
+    median, late = (None if value == never else int(value) for value in found)
+    return median, late
 
 
 def cores() -> int:
@@ -349,6 +380,12 @@ def _recorded(data: Dataset, name: str) -> Column:
             f"the data has no predictions {name!r}", hint=f"did you mean {close[0]!r}?" if close else f"it has {known}"
         )
     return data.predictions[name]
+
+
+def _numbers(data: Dataset, name: str) -> Floats:
+    if name not in data.numbers:
+        raise UsageError(f"the data has no column {name!r} of numbers", hint="read it with numbers=[...]")
+    return data.numbers[name]
 
 
 def _first(true: npt.NDArray[np.bool_]) -> int | None:
@@ -407,5 +444,10 @@ def _check(*, runs: int, target_error: float, confidence: float, seed: int, meth
         raise UsageError(f"seed is {seed}", hint=f"give a whole number from 0 to {2**63 - 1}")
     if not methods:
         raise UsageError("no method is named", hint=f"the methods are {', '.join(METHODS)}")
+    for method in methods:
+        if method not in METHODS:
+            close = get_close_matches(method, METHODS, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"the methods are {', '.join(METHODS)}"
+            raise UsageError(f"there is no method {method!r}", hint=hint)
     if len(set(methods)) < len(methods):
         raise UsageError("a method is named twice", hint="name each once")

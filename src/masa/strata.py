@@ -1,4 +1,4 @@
-"""Strata: items of one label and one difficulty level."""
+"""Strata: items of one label, one difficulty level and, where those are known, one old answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from masa.errors import UsageError
 from masa.records import Codes, Column, Floats, Ints
 
 FEW = 10
-"""A label with fewer items than this a level is kept in one level: each stratum costs two queries before it tells anything."""
+"""What has fewer items than this a level is kept in one level: each stratum costs two queries before it tells anything."""
 
 MAX_LEVELS = 100
 
@@ -30,6 +30,8 @@ class Strata:
     """(S + 1,) stratum s holds the positions start[s] to start[s + 1]"""
     items: Codes
     """(N,) the item at each position"""
+    kind: Codes
+    """(S,) the value of the column that the items were split by besides, or -1 where it has several or there is none"""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -57,12 +59,20 @@ class Strata:
 
     @classmethod
     def build(
-        cls, label: Column, *, difficulty: Floats | None = None, levels: int = 3, mix: Mapping[str, float] | None = None
+        cls,
+        label: Column,
+        *,
+        difficulty: Floats | None = None,
+        levels: int = 3,
+        mix: Mapping[str, float] | None = None,
+        by: Column | None = None,
+        few: int = FEW,
     ) -> "Strata":
-        """Split the items by label and, inside each label, into equal levels of difficulty.
+        """Split the items by label, by the values of another column, and then into equal levels of difficulty.
 
         Items of equal difficulty stay together, at the level of the middle of their ranks; levels that come out empty are
-        left out. The weights are the data's own, or those of the given mix of labels.
+        left out. What would have fewer than few items a level stays in one level, and values of the other column that have
+        fewer than few items in a label are put together. The weights are the data's own, or those of the given mix of labels.
 
         >>> column = Column("label", ("cat", "dog"), np.array([0, 1, 0, 1, 0], np.int32))
         >>> Strata.build(column).size.tolist()
@@ -72,16 +82,18 @@ class Strata:
         """
         if not 1 <= levels <= MAX_LEVELS:
             raise UsageError(f"levels is {levels}", hint=f"give a whole number from 1 to {MAX_LEVELS}")
-        codes = label.codes
-        level = np.zeros(len(codes), np.int64)
+        kind = np.full(len(label.codes), -1, np.int64) if by is None else _kinds(label.codes, by.codes, few)
+        width = 1 if by is None else len(by.values) + 1
+        part = label.codes.astype(np.int64) * width + kind + 1
+        level = np.zeros(len(part), np.int64)
         if difficulty is not None and levels > 1:
-            level = _levels(codes, difficulty, levels)
-        key = codes.astype(np.int64) * levels + level
+            level = _levels(part, difficulty, levels, few)
+        key = part * levels + level
         items = np.argsort(key, kind="stable").astype(np.int32)
         kinds, size = np.unique(key, return_counts=True)
-        of = (kinds // levels).astype(np.int32)
+        of = (kinds // levels // width).astype(np.int32)
         share = _shares(label, mix)
-        per_label = np.bincount(codes, minlength=len(label.values))
+        per_label = np.bincount(label.codes, minlength=len(label.values))
         return cls(
             labels=label.values,
             label=of,
@@ -89,24 +101,33 @@ class Strata:
             weight=share[of] * size / per_label[of],
             start=np.concatenate(([0], np.cumsum(size))).astype(np.int64),
             items=items,
+            kind=(kinds // levels % width - 1).astype(np.int32),
         )
 
 
-def _levels(codes: Codes, difficulty: Floats, levels: int) -> Ints:
-    """Give the level of each item (N,) within its label."""
+def _kinds(label: Codes, by: Codes, few: int) -> Ints:
+    """Give the code of each item (N,), or -1 for those that too few items of its label share."""
+    width = int(by.max()) + 1
+    _, inverse, count = np.unique(label.astype(np.int64) * width + by, return_inverse=True, return_counts=True)
+    return np.where(count[inverse] < few, -1, by).astype(np.int64)
+
+
+def _levels(part: Ints, difficulty: Floats, levels: int, few: int) -> Ints:
+    """Give the level of each item (N,) within its part of the data (N,)."""
+    codes = np.unique(part, return_inverse=True)[1]
     order = np.lexsort((difficulty, codes))
-    label, value = codes[order], difficulty[order]
-    new_label = np.concatenate(([True], label[1:] != label[:-1]))
-    new_value = new_label | np.concatenate(([True], value[1:] != value[:-1]))
+    mine, value = codes[order], difficulty[order]
+    new_part = np.concatenate(([True], mine[1:] != mine[:-1]))
+    new_value = new_part | np.concatenate(([True], value[1:] != value[:-1]))
     size = np.bincount(codes)
-    first_of_label = np.flatnonzero(new_label)[np.cumsum(new_label) - 1]
+    first_of_part = np.flatnonzero(new_part)[np.cumsum(new_part) - 1]
     first = np.flatnonzero(new_value)
     last = np.concatenate((first[1:], [len(order)]))
     tie = np.cumsum(new_value) - 1
-    # Ranks of a tie run from below to upto inside the label; whole numbers keep the boundaries exact.
-    below, upto = first[tie] - first_of_label, last[tie] - first_of_label
-    count = size[label]
-    level = np.where(count < FEW * levels, 0, levels * (below + upto) // (2 * count))
+    # Ranks of a tie run from below to upto inside its part; whole numbers keep the boundaries exact.
+    below, upto = first[tie] - first_of_part, last[tie] - first_of_part
+    count = size[mine]
+    level = np.where(count < few * levels, 0, levels * (below + upto) // (2 * count))
     result = np.empty(len(order), np.int64)
     result[order] = np.minimum(level, levels - 1)
     return result

@@ -1,0 +1,96 @@
+"""What is known of each item before the first paid call, and may tell that its answer changed."""
+
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from masa.records import Codes, Column, Floats, Ints
+
+VOCABULARY = 4096
+MOST_WORDS = 64
+"""Words of a text that are looked at: the first different ones."""
+
+MOVED = 0.1
+"""How much of a change it is that an answer stayed and its confidence moved."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """The words of each item's text, as numbers below the size of the vocabulary."""
+
+    start: Ints
+    """(N + 1,)"""
+    codes: Codes
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Words":
+        """Give each word of each text a number; different words may share one.
+
+        >>> words = Words.of(["Good, good food.", ""])
+        >>> words.start.tolist(), len(words.codes)
+        ([0, 2, 2], 2)
+        """
+        numbers: dict[str, int] = {}
+        starts, codes = [0], []
+        for text in texts:
+            mine: dict[int, None] = {}
+            for found in re.finditer(r"\w+(?:'\w+)?", text.lower()):
+                word = found.group()[:64]
+                number = numbers.get(word)
+                if number is None:
+                    number = zlib.crc32(word.encode(errors="replace")) % VOCABULARY
+                    if len(numbers) < 1_000_000:
+                        numbers[word] = number
+                mine[number] = None
+                if len(mine) == MOST_WORDS:
+                    break
+            codes.append(np.fromiter(mine, np.int32, len(mine)))
+            starts.append(starts[-1] + len(mine))
+        return cls(np.array(starts, np.int64), np.concatenate(codes) if codes else np.zeros(0, np.int32))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clues:
+    """The old answers of all items, and what else is free."""
+
+    old: Column
+    confidence: Floats | None = None
+    """(N,) of the old answers"""
+    also: tuple[Column, ...] = ()
+    """what others answer: a cheap model, another vendor"""
+    words: Words | None = None
+
+    def __post_init__(self) -> None:
+        assert all(len(column.codes) == len(self.old.codes) for column in self.also)  # noqa: S101
+
+    def disagreeing(self) -> Floats:
+        """Say of each of the others where it disagrees with the old answers: (N, A) of 0 and 1."""
+        places = {name: code for code, name in enumerate(self.old.values)}
+        result = np.empty((len(self.old.codes), len(self.also)))
+        for column, other in enumerate(self.also):
+            code = np.array([places.get(name, -1) for name in other.values], np.int64)
+            result[:, column] = code[other.codes] != self.old.codes
+        return result
+
+    @property
+    def in_words(self) -> str:
+        """What is known, for people."""
+        parts = ["every item's old answer"]
+        parts += ["its confidence"] if self.confidence is not None else []
+        parts += [", ".join(f"the answers of {column.name!r}" for column in self.also)] if self.also else []
+        parts += ["the words of its text"] if self.words is not None else []
+        return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def ranks(numbers: Floats) -> Floats:
+    """Give the rank of each number (N,) between 0 and 1, equal ones the same.
+
+    >>> ranks(np.array([3.0, 1.0, 3.0, 9.0])).tolist()
+    [0.5, 0.125, 0.5, 0.875]
+    """
+    _, inverse, count = np.unique(numbers, return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - count / 2
+    return np.asarray(middle[inverse] / len(numbers))

@@ -1,0 +1,214 @@
+"""Ask where the answers have probably changed: a model of change, batches drawn by it, and what they say of the shift."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from masa import _predictive as kernel
+from masa._kernel import run_key
+from masa.clues import MOVED, VOCABULARY, Clues, Words, ranks
+from masa.objective import Objective
+from masa.records import ERROR, INVALID, Answer, Codes, Column, Floats, Ints, Query, in_order
+
+BASE, RISES_WITH_DOUBT, SOONER_AT_THE_BOTTOM, DISAGREES = -3.2, -1.5, 1.0, 1.0
+"""The model before any answer: 4% change, more of the answers of little confidence, and where others disagree."""
+
+CANARIES = 10
+"""Items that are asked because they are the likeliest to have changed, and at most one in so many of all."""
+ONE_IN = 50
+
+OTHER = "<other>"
+"""Stands in the model for all answers that were never given before."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The items as the kernels see them."""
+
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
+    """(P,) the answers"""
+    items: kernel.Items
+    cells: kernel.Cells
+    goal: kernel.Goal
+    prior: kernel.Prior
+    canaries: Codes
+    old: Codes
+    """(N,) the old answer of each item, as a place in names"""
+
+    @classmethod
+    def of(
+        cls,
+        label: Column,
+        clues: Clues,
+        *,
+        weight: Floats,
+        objective: Objective | None = None,
+        cost: Floats | None = None,
+        new: Sequence[str] = (),
+        seed: int = 0,
+    ) -> "Layout":
+        """Lay the items out; weight (N,) is the share of each in the estimate, cost (N,) its price."""
+        wanted = objective or Objective()
+        names = layout_names(label, clues.old, new)
+        place = {name: code for code, name in enumerate(names)}
+        old = np.array([place[name] for name in clues.old.values], np.int32)[clues.old.codes]
+        right = np.array([place[name] for name in label.values], np.int32)
+        kinds, cell = np.unique(label.codes.astype(np.int64) * len(names) + old, return_inverse=True)
+        cell_label, cell_old = (kinds // len(names)).astype(np.int32), (kinds % len(names)).astype(np.int32)
+        columns, prior = [(right[label.codes] != old).astype(np.float64)], [BASE, 0.0]
+        rank = np.full(len(old), 0.5)
+        if clues.confidence is not None:
+            rank = ranks(clues.confidence)
+            columns += [rank, np.exp(-5.0 * rank)]
+            prior += [RISES_WITH_DOUBT, SOONER_AT_THE_BOTTOM]
+        columns += list(clues.disagreeing().T)
+        prior += [DISAGREES] * len(clues.also)
+        numbers = np.array(columns, np.float32).T.copy()
+        words = clues.words or Words(np.zeros(len(old) + 1, np.int64), np.zeros(0, np.int32))
+        price = np.ones(len(old)) if cost is None else np.maximum(cost, 1e-12)
+        return cls(
+            labels=label.values,
+            names=names,
+            items=kernel.Items(
+                cell=cell.astype(np.int32),
+                numbers=numbers,
+                word_start=words.start,
+                words=words.codes,
+                weight=weight,
+                urge=weight / np.sqrt(price),
+                order=np.lexsort((rank, old, label.codes)).astype(np.int32),
+            ),
+            cells=kernel.Cells(cell_label, cell_old, right[cell_label], np.bincount(cell, weight, len(kinds)).astype(np.float64)),
+            goal=kernel.Goal(wanted.table(label.values, names), wanted.linear),
+            prior=kernel.Prior(np.array(prior), VOCABULARY if len(words.codes) else 0),
+            canaries=_canaries(numbers @ np.array(prior[1:]), weight, seed),
+            old=old,
+        )
+
+    def targets(self, places: Ints, answers: Column) -> Codes:
+        """Give what the items at these places (n,) changed to (n,), from their answers, or -1 where they did not."""
+        place = {name: code for code, name in enumerate(self.names)}
+        other = place.get(OTHER, -1)
+        code = np.array([place.get(name, other) for name in answers.values], np.int32)[answers.codes]
+        return np.where(code == self.old[places], -1, code).astype(np.int32)
+
+
+def layout_names(label: Column, old: Column, new: Sequence[str] = ()) -> tuple[str, ...]:
+    """Give the answers that the model knows: labels, old answers and reserved ones, and all others under one name."""
+    known = in_order((*label.values, *old.values, *new))
+    return known if new else (*(name for name in known if name not in (INVALID, ERROR)), INVALID, ERROR, OTHER)
+
+
+def _canaries(likely: Floats, weight: Floats, seed: int) -> Codes:
+    """Give the items that have changed most likely before anything is known, the likeliest first; none where all are alike."""
+    count = min(CANARIES, len(likely) // ONE_IN)
+    if likely.min() == likely.max():
+        count = 0
+    luck = np.random.default_rng(seed % 2**63).random(len(likely))
+    order = np.lexsort((luck, -likely, weight <= 0.0))
+    return order[:count].astype(np.int32)
+
+
+class Predictive:
+    """Choose items in batches, by a model of which answers have changed.
+
+    The next batch is drawn when all of the last one is answered; until then `ask` gives nothing once it has been asked.
+    """
+
+    def __init__(self, layout: Layout, clues: Clues, *, seed: int = 0) -> None:
+        self._layout = layout
+        self._confidence = clues.confidence
+        self._key = np.uint64(run_key(seed, 0))
+        self._sent: dict[int, Query] = {}
+        self._answers: dict[int, tuple[str, float | None]] = {}
+        self._waiting: deque[Query] | None = None
+
+    @property
+    def pending(self) -> list[Query]:
+        """The queries that were asked and not answered, in the order of their items."""
+        return [self._sent[item] for item in sorted(self._sent) if item not in self._answers]
+
+    def ask(self, n: int = 1) -> list[Query]:
+        """Give the next queries: none while answers are outstanding that decide what comes next, or when all was asked."""
+        if self._waiting is None:
+            self._waiting = self._rest_of_batch()
+        queries: list[Query] = []
+        while len(queries) < n:
+            if not self._waiting:
+                if len(self._answers) < len(self._sent):
+                    break
+                self._waiting = self._batch(1 + max((query.batch or 0 for query in self._sent.values()), default=0))
+                if not self._waiting:
+                    break
+            query = self._waiting.popleft()
+            self._sent[query.item] = query
+            queries.append(query)
+        return queries
+
+    def sent(self, query: Query) -> None:
+        """Count a query of the journal as asked."""
+        self._sent[query.item] = query
+        self._waiting = None
+
+    def tell(self, answer: Answer) -> None:
+        """Take an answer, to a query that was asked."""
+        if answer.item not in self._sent:
+            raise ValueError(f"item {answer.item} was not asked")
+        self._answers[answer.item] = answer.prediction or INVALID, answer.confidence
+
+    def _rest_of_batch(self) -> deque[Query]:
+        """Give what the journal's last batch still has to be asked."""
+        last = max((query.batch or 0 for query in self._sent.values()), default=0)
+        if last == 0:
+            return deque()
+        again = self._batch(last)
+        chance = {query.item: query.chance for query in again}
+        mine = [query for query in self._sent.values() if query.batch == last]
+        if any(not np.isclose(chance.get(query.item) or 0.0, query.chance or 0.0) for query in mine):
+            return deque()  # Another version of masa drew it. What it asked counts as a smaller batch.
+        return deque(query for query in again if query.item not in self._sent)
+
+    def _batch(self, number: int) -> deque[Query]:
+        """Draw a batch from the answers to those before it, in the order in which it is to be asked."""
+        layout = self._layout
+        before = sorted((query.batch or 0, item) for item, query in self._sent.items() if (query.batch or 0) < number)
+        known = np.array([item for _, item in before if number > 1 and item in self._answers], np.int64)
+        done = np.zeros(len(layout.old), np.bool_)
+        done[[item for _, item in before]] = True
+        done[layout.canaries] = True
+        predictions = [self._answers[item][0] for item in known.tolist()]
+        values = tuple(dict.fromkeys(predictions))
+        code = {value: j for j, value in enumerate(values)}
+        target = layout.targets(known, Column("", values, np.array([code[value] for value in predictions], np.int32)))
+        confidence = np.array([np.nan if (told := self._answers[item][1]) is None else told for item in known.tolist()])
+        picked, chance = kernel.next_batch(
+            layout.items,
+            layout.cells,
+            layout.goal,
+            layout.prior,
+            known.astype(np.int32),
+            changed(target, None if self._confidence is None else self._confidence[known], confidence),
+            target,
+            done,
+            self._key,
+            number,
+        )
+        cell = layout.items.cell
+        queries = [
+            Query(item, int(cell[item]), number, float(q), len(picked))
+            for item, q in zip(picked.tolist(), chance.tolist(), strict=True)
+        ]
+        if number > 1:
+            return deque(queries)
+        canaries = [Query(item, int(cell[item]), 0, 1.0, len(layout.canaries)) for item in layout.canaries.tolist()]
+        both = [query for pair in zip(canaries, queries, strict=False) for query in pair]
+        return deque([*both, *canaries[len(queries) :], *queries[len(canaries) :]])
+
+
+def changed(target: Codes, before: Floats | None, now: Floats) -> Floats:
+    """Say how much each answer changed (n,): 1 if it is another one, a little where only its confidence moved."""
+    moved = np.zeros(len(target), np.bool_) if before is None else np.abs(before - now) > 1e-9  # False where one is not known.
+    return np.where(target >= 0, 1.0, np.where(moved, MOVED, 0.0))

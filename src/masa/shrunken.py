@@ -1,0 +1,150 @@
+"""Strata with shrunken variances: by label and old answer where those are known, else by what a cheap model makes of an item."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from masa import _shrunken as kernel
+from masa._kernel import choose, pick, run_key, uniform
+from masa.clues import Clues
+from masa.objective import Objective
+from masa.records import INVALID, Answer, Codes, Column, Floats, Query, in_order
+from masa.strata import FEW, Strata
+
+CAREFUL, BOLD = 40.0, 10.0
+"""Answers' worth of belief in the common variance: with old answers, where changes are rare and easily missed, and without."""
+
+LEAST, ONE_IN = 30, 500
+"""Items that a label and an old answer must share for a stratum of their own: so many, and one in so many of all."""
+
+
+def paired_strata(label: Column, clues: Clues, *, levels: int = 3, mix: Mapping[str, float] | None = None) -> Strata:
+    """Split the items by label, old answer and the confidence of the old answer."""
+    least = max(LEAST, len(label.codes) // ONE_IN)
+    return Strata.build(label, difficulty=clues.confidence, levels=levels, mix=mix, by=clues.old, few=least)
+
+
+def adaptive_strata(
+    label: Column, cheap: Column | None, *, difficulty: Floats | None, levels: int = 3, mix: Mapping[str, float] | None = None
+) -> Strata:
+    """Split the items by label, by whether a cheap model is right about them, and by difficulty."""
+    if cheap is None:
+        return Strata.build(label, difficulty=difficulty, levels=levels, mix=mix)
+    code = {name: place for place, name in enumerate(cheap.values)}
+    right = np.array([code.get(name, -1) for name in label.values], np.int64)[label.codes] == cheap.codes
+    by = Column(cheap.name, ("wrong", "right"), right.astype(np.int32))
+    return Strata.build(label, difficulty=difficulty, levels=min(levels, 2), mix=mix, by=by, few=FEW)
+
+
+def designed(
+    strata: Strata, names: tuple[str, ...], *, old: Column | None, objective: Objective, cost: Floats | None = None
+) -> kernel.Design:
+    """Lay the strata out for the kernels, with the answers by these names; old (N,) are the old answers, if they are used."""
+    known = np.zeros((len(strata), len(names)))
+    if old is not None:
+        code = _places(names, old)[old.codes[strata.items]]
+        np.add.at(known, (strata.of_position, code), 1.0)
+        known /= strata.size[:, None]
+    price = np.ones(len(strata))
+    if cost is not None:
+        price = np.maximum(np.add.reduceat(cost[strata.items], strata.start[:-1]) / strata.size, 1e-12)
+    return kernel.Design(
+        start=strata.start,
+        weight=strata.weight,
+        urge=strata.weight / np.sqrt(price),
+        label=strata.label,
+        known=known,
+        goal=objective.table(strata.labels, names),
+        linear=objective.linear,
+        kappa=BOLD if old is None else CAREFUL,
+    )
+
+
+def _places(names: tuple[str, ...], column: Column) -> Codes:
+    place = {name: code for code, name in enumerate(names)}
+    return np.array([place[name] for name in column.values], np.int32)
+
+
+class Shrunken:
+    """Choose items stratum by stratum; queries that were asked and not yet answered count as asked."""
+
+    def __init__(
+        self,
+        strata: Strata,
+        *,
+        old: Column | None = None,
+        objective: Objective | None = None,
+        cost: Floats | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.strata = strata
+        self._objective = objective or Objective()
+        self._cost = cost
+        self._old = old
+        self._names = in_order((*strata.labels, *(() if old is None else old.values)))
+        self._design = designed(strata, self._names, old=old, objective=self._objective, cost=cost)
+        self._state = kernel.new_state(self._design)
+        self._key = np.uint64(run_key(seed, 0))
+        self._position = np.empty(len(strata.items), np.int64)
+        self._position[strata.items] = np.arange(len(strata.items))
+        self._stratum = strata.of_position
+        self._asked = np.zeros(len(strata.items), np.bool_)
+        self._answered = np.zeros(len(strata.items), np.bool_)
+        self._drawn = np.zeros(len(strata), np.int64)
+
+    @property
+    def pending(self) -> list[Query]:
+        """The queries that were asked and not answered, in the order of their items."""
+        items = np.sort(self.strata.items[np.flatnonzero(self._asked & ~self._answered)])
+        return [Query(int(item), int(self._stratum[self._position[item]])) for item in items]
+
+    def ask(self, n: int = 1) -> list[Query]:
+        """Give the next n queries, fewer when nothing is left to ask."""
+        queries: list[Query] = []
+        while len(queries) < n:
+            stratum = int(choose(self._state.tree, self._state.lead))
+            if stratum < 0:
+                break
+            query = Query(self._draw(stratum), stratum)
+            self.sent(query)
+            queries.append(query)
+        return queries
+
+    def sent(self, query: Query) -> None:
+        """Count a query as asked; `ask` does it by itself, a journal being read again does it here."""
+        position = self._position[query.item]
+        if self._asked[position]:
+            raise ValueError(f"item {query.item} was asked before")
+        self._asked[position] = True
+        stratum = self._stratum[position]
+        self._state.issued[stratum] += 1
+        kernel.rescore(self._design, self._state, stratum)
+
+    def tell(self, answer: Answer) -> None:
+        """Count an answer, and its query too where that was never asked here."""
+        position = self._position[answer.item]
+        if not self._asked[position]:
+            self.sent(Query(answer.item, -1))
+        self._answered[position] = True
+        prediction = answer.prediction or INVALID
+        if prediction not in self._names:
+            self._learn(prediction)
+        old = -1 if self._old is None else self._names.index(self._old.values[self._old.codes[answer.item]])
+        kernel.count(self._design, self._state, self._stratum[position], self._names.index(prediction), old)
+
+    def _learn(self, name: str) -> None:
+        """Make room for an answer that was never given before."""
+        self._names = (*self._names, name)
+        wider = {key: np.pad(getattr(self._state, key), ((0, 0), (0, 1))) for key in ("new", "old")}
+        self._state = self._state._replace(**wider)
+        self._design = designed(self.strata, self._names, old=self._old, objective=self._objective, cost=self._cost)
+
+    def _draw(self, stratum: int) -> int:
+        """Give the next item of a stratum, passing over those that a journal says were asked."""
+        first, last = int(self.strata.start[stratum]), int(self.strata.start[stratum + 1])
+        while True:
+            draw = self._drawn[stratum]
+            position = int(pick(self._state.order, first, last - first, draw, uniform(self._key, stratum, draw)))
+            self._drawn[stratum] += 1
+            if not self._asked[position]:
+                return int(self.strata.items[position])
