@@ -31,7 +31,7 @@ EPOCHS = 12
 SEEN = 2.0
 """Changes' worth of belief that a cell's items change to what all do."""
 
-BELIEF = 3.0
+BELIEF = 1.0
 """Answers' worth of belief that a cell's items change as all do."""
 
 

@@ -1,7 +1,6 @@
 """Assess an API: what it answers now against what it answered before. The only place where the sampler and a client meet."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from masa import history, journal, live
 from masa.budget import amount, billionths
-from masa.change import differences, estimated, judged, moved, uniform_queries
+from masa.change import differences, judged, moved, uniform_queries
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
 from masa.dataset import Dataset
@@ -17,7 +16,9 @@ from masa.engine import Limits
 from masa.errors import UsageError
 from masa.history import Draft
 from masa.live import Choice, Session, Spending
-from masa.old import Old, comparable, compared, keys, odd_answers, version
+from masa.objective import Objective
+from masa.old import ADAPTIVE, Old, comparable, compared, keys, odd_answers, version
+from masa.plan import Plan, Settings
 from masa.records import (
     ERROR,
     Answer,
@@ -28,40 +29,12 @@ from masa.records import (
     Query,
     Versions,
 )
-from masa.sampler import Sampler
 from masa.store import DEFAULT, Store, opened
 from masa.strata import Strata
+from masa.weighed import Draws
 
 MOST_ITEMS = 20
 """Changed items that are named."""
-
-METHODS = ("masa", "post-stratified", "stratified", "uniform")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to assess; what makes two commands the same."""
-
-    method: str = "masa"
-    levels: int = 3
-    seed: int = 0
-    mix: Mapping[str, float] | None = None
-    tolerance: float = 0.01
-    confidence: float = 0.95
-    difficulty: str = ""
-    """what the data's difficulty is, in words"""
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UsageError(f"there is no method {self.method!r} for live queries", hint=f"there are {', '.join(METHODS)}")
-        if not (isinstance(self.seed, int) and -(2**63) <= self.seed < 2**63):
-            raise UsageError(f"seed is {self.seed}", hint="give a whole number of at most 18 digits")
-        if not 0.0 < self.confidence < 1.0:
-            raise UsageError(f"confidence is {self.confidence:g}", hint="give a share between 0 and 1, such as 0.95")
-        if self.method == "uniform" and self.mix is not None:
-            raise UsageError("the method uniform knows no other mix of labels", hint="use post-stratified, or leave out the mix")
-        if not 0.0 <= self.tolerance < 1.0:
-            raise UsageError(f"tolerance is {self.tolerance:g}", hint="give a share such as 0.01, one point of accuracy")
 
 
 async def assess_async(
@@ -72,12 +45,15 @@ async def assess_async(
     budget: int | None = None,
     money: float | str | None = None,
     settings: Settings | None = None,
-    method: str = "masa",
+    method: str = "auto",
     levels: int = 3,
     seed: int = 0,
     mix: Mapping[str, float] | None = None,
     tolerance: float = 0.01,
     confidence: float = 0.95,
+    old_confidence: str | None = None,
+    also: Sequence[str] = (),
+    weights: "str | Mapping[str, Any] | None" = None,
     limits: Limits | None = None,
     name: str = "default",
     store: "str | Path | None" = DEFAULT,
@@ -92,19 +68,30 @@ async def assess_async(
 
     The client is one of masa's, a function that is given an item's text and gives a label, or `replay:COLUMN`. The baseline
     is a column of the data with the old answers, the number of a run in the store, or else the store's own for this name.
+    `old_confidence` and `also` name columns of the data: numbers, and answers that are free. `weights` says what is to be known.
     Everything is journalled in the store, so that the same call goes on where it was interrupted; `store=None` keeps nothing.
     """
     asked = as_client(client, data)
-    chosen = settings or Settings(method, levels, seed, mix, tolerance, confidence)
+    chosen = settings or Settings(
+        method,
+        levels,
+        seed,
+        mix,
+        tolerance,
+        confidence,
+        old_confidence=old_confidence,
+        also=tuple(also),
+        objective=Objective.read(weights),
+    )
     spending = budgeted(asked, budget, money)
     with opened(store) as kept:
-        data, old = compared(kept, data, asked, baseline, name=name, force=force)
-        strata, difficulty = stratified(data, old, chosen)
-        _refuse_other_strata(old, chosen, difficulty)
+        data, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
+        plan = Plan.of(data, old, chosen)
+        _refuse_other_strata(old, chosen, plan)
         draft = Draft(
             name=name,
             kind="assess",
-            settings=_identity(chosen, difficulty),
+            settings=_identity(chosen, plan),
             comparable=comparable(asked, data),
             keys=keys(data),
             data=data.fingerprint(),
@@ -119,18 +106,18 @@ async def assess_async(
                 limits or Limits(),
                 spending,
                 journal.past(kept, run.id),
-                notes=[*data.notes, *old.notes, *notes],
+                notes=[*data.notes, *old.notes, *notes, *plan.notes],
                 progress=progress,
                 interruptible=interruptible,
             )
-            told = Told(Sampler(strata, method=chosen.method, seed=chosen.seed), old)
+            told = Told(plan, old)
             session.error = told.error
             try:
                 # An API that spoke of these labels before and does not now has changed; one that never did is misread.
                 stopped = await live.ask(kept, session, told, strict=not set(old.answers.values) & set(data.label.values))
             finally:
                 await asked.close()
-            result = conclude(session, strata, old, chosen, stopped, sides)
+            result = conclude(session, plan, old, chosen, stopped, sides)
             _close(kept, session, result)
     return result
 
@@ -138,19 +125,30 @@ async def assess_async(
 assess = live.waiting(assess_async)
 
 
+def drawn(data: Dataset, past: journal.Past, places: Ints) -> Draws | None:
+    """Give how the items at these places (n,) came to be asked, where they were drawn in batches."""
+    if not past.draws:
+        return None
+    place = live.places(data, past.draws)
+    by_place = {place[key]: draw for key, draw in past.draws.items() if key in place}
+    found = [by_place[item] for item in places.tolist()]
+    batch, chance, size = zip(*found, strict=True)
+    return Draws(np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64))
+
+
 def conclude(
-    session: Session, strata: Strata, old: Old, settings: Settings, stopped: str, sides: tuple[str, str] = ("before", "now")
+    session: Session, plan: Plan, old: Old, settings: Settings, stopped: str, sides: tuple[str, str] = ("before", "now")
 ) -> Assessment:
     """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
-    data, past = session.data, session.past
+    data, past, strata = session.data, session.past, plan.strata
     finite = old.contradicted == 0
     places, answers = live.known(data, past)
     compared_to, differing = differences(data, old, places, answers)
     found = None
     notes = list(session.all_notes)
     if len(places):
-        found = estimated(strata, old, places, answers, finite=finite)
-        notes += _cautions(strata, places, old, settings.method)
+        found = plan.estimated(old, places, answers, drawn(data, past, places), finite=finite)
+        notes += _cautions(strata, places, old, plan.method)
     did_move = moved(strata, compared_to, differing, old)
     if differing and not old.repeated and old.run is not None:
         notes.append(
@@ -175,8 +173,8 @@ def conclude(
         differing=len(differing),
         changed_items=tuple(item for _, item in zip(range(MOST_ITEMS), differing.values(), strict=False)),
         api_version=Versions(old.version, called),
-        uniform_queries=None if found is None else uniform_queries(found, strata, places, answers, finite=finite),
-        method=settings.method,
+        uniform_queries=None if found is None else uniform_queries(found, strata, finite=finite),
+        method=plan.method,
         seed=settings.seed,
         sides=sides,
         notes=tuple(notes),
@@ -205,30 +203,31 @@ def budgeted(client: Client, budget: int | None, money: "float | str | None") ->
     return Spending(budget, None if money is None else billionths(money))
 
 
-def stratified(data: Dataset, old: Old | None, settings: Settings) -> tuple[Strata, str]:
-    """Split the items by label and by what tells easy from hard, and say what that is."""
-    difficulty, words = data.difficulty, settings.difficulty or "given"
-    if difficulty is None:
-        difficulty = None if old is None else old.confidence
-        words = "" if difficulty is None else "the confidence of the baseline's answers"
-    strata = Strata.build(data.label, difficulty=difficulty, levels=settings.levels, mix=settings.mix)
-    return strata, words
-
-
-def _refuse_other_strata(old: Old, settings: Settings, difficulty: str) -> None:
+def _refuse_other_strata(old: Old, settings: Settings, plan: Plan) -> None:
     """Raise if the old answers were drawn adaptively from other strata: what they weigh would be wrong."""
-    if old.drawn is not None and (old.drawn["levels"], old.drawn["difficulty"]) != (settings.levels, difficulty):
+    if old.drawn is None:
+        return
+    difficulty, how = plan.difficulty, old.drawn["method"]
+    if how != "masa":
+        raise UsageError(
+            f"run {old.run}, the baseline, asked {len(old.places):,} of {len(plan.strata.items):,} items, chosen by the method "
+            f"{how}: they cannot stand for all of them here",
+            hint="make a baseline with masa baseline; it may have a budget too",
+        )
+    if (old.drawn["levels"], old.drawn["difficulty"]) != (settings.levels, difficulty) or plan.method != "masa":
         was = f"{old.drawn['levels']} levels of {old.drawn['difficulty'] or 'nothing'}"
         raise UsageError(
             f"run {old.run}, the baseline, chose its items adaptively from {was}, not from {settings.levels} levels of "
             f"{difficulty or 'nothing'}: its answers cannot be weighed here",
-            hint="assess with the same difficulty and levels, or make a baseline with masa baseline",
+            hint="assess with --method masa and the same difficulty and levels, or make a baseline with masa baseline",
         )
 
 
-def _identity(settings: Settings, difficulty: str) -> dict[str, Any]:
+def _identity(settings: Settings, plan: Plan) -> dict[str, Any]:
     mix = None if settings.mix is None else dict(settings.mix)
-    return {"method": settings.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": difficulty}
+    same = {"method": plan.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": plan.difficulty}
+    more = {"also": list(settings.also), "weights": settings.objective.identity()}
+    return same | {key: value for key, value in more.items() if value}
 
 
 def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
@@ -243,7 +242,7 @@ def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
             )
     if not old.complete:
         notes.append(f"the old matrix is an estimate from {len(old.places):,} answers; the interval and the error allow for that")
-    if method == "masa" and len(places) < len(strata.items):
+    if method in ADAPTIVE and method != "predictive" and len(places) < len(strata.items):
         notes.append(
             "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
             "look a little better than it is (docs/method.md); --method post-stratified is free of that"
@@ -252,40 +251,55 @@ def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
 
 
 class Told:
-    """A sampler that keeps what it is told, to say how sure the estimate is by now."""
+    """What chooses items, keeping what it is told, to say how sure the estimate is by now."""
 
-    def __init__(self, sampler: Sampler, old: Old) -> None:
-        self.sampler = sampler
+    def __init__(self, plan: Plan, old: Old) -> None:
+        self._plan = plan
         self._old = old
+        self._asked: dict[int, Query] = {}
         self._places: list[int] = []
         self._answers: list[str] = []
         self._known: tuple[int, float | None] = (0, None)
 
     def ask(self, n: int = 1) -> list[Query]:
-        """Ask the sampler."""
-        return self.sampler.ask(n)
+        """Ask what chooses."""
+        queries = self._plan.source.ask(n)
+        self._asked.update((query.item, query) for query in queries)
+        return queries
 
     def sent(self, query: Query) -> None:
-        """Tell the sampler."""
-        self.sampler.sent(query)
+        """Tell what chooses."""
+        self._plan.source.sent(query)
+        self._asked[query.item] = query
 
     def tell(self, answer: Answer) -> None:
-        """Tell the sampler."""
-        self.sampler.tell(answer)
+        """Tell what chooses."""
+        self._plan.source.tell(answer)
         self._places.append(answer.item)
         self._answers.append(answer.prediction)
 
     def error(self) -> float | None:
         """Give the root of the expected squared error, anew after every few percent of answers."""
         count, known = self._known
-        if len(self._places) > 2 * len(self.sampler.strata) and len(self._places) > 1.05 * count:
+        if len(self._places) > 2 * len(self._plan.strata) and len(self._places) > 1.05 * count:
             values = tuple(dict.fromkeys(self._answers))
             code = {value: j for j, value in enumerate(values)}
             column = Column("answers", values, np.array([code[value] for value in self._answers], np.int32))
-            found = estimated(self.sampler.strata, self._old, np.array(self._places, np.int64), column, finite=True)
+            places = np.array(self._places, np.int64)
+            found = self._plan.estimated(self._old, places, column, self._draws(), finite=True)
             known = found.matrix.error2**0.5
             self._known = len(self._places), known
         return known
+
+    def _draws(self) -> Draws | None:
+        if self._plan.layout is None:
+            return None
+        asked = [self._asked[place] for place in self._places]
+        return Draws(
+            np.array([query.batch for query in asked], np.int32),
+            np.array([query.chance for query in asked], np.float64),
+            np.array([query.batch_size for query in asked], np.int64),
+        )
 
 
 def _close(store: Store, session: Session, result: Assessment) -> None:

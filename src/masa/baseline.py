@@ -9,7 +9,7 @@ import numpy as np
 import sqlalchemy as sql
 
 from masa import estimate, history, journal, live
-from masa.assess import Settings, as_client, budgeted, stratified
+from masa.assess import as_client, budgeted
 from masa.budget import amount
 from masa.clients import Client
 from masa.dataset import Dataset
@@ -20,6 +20,7 @@ from masa.intervals import share
 from masa.journal import Past
 from masa.live import Choice, Session, Spending
 from masa.old import comparable, keys, laid_over, odd_answers
+from masa.plan import Settings, stratified
 from masa.records import ERROR, Answer, Baseline, Column, Floats, Progress, Query
 from masa.sampler import Sampler, counted
 from masa.store import DEFAULT, Store, call, opened

@@ -11,9 +11,11 @@ from masa.dataset import Dataset
 from masa.intervals import Spread
 from masa.old import Old
 from masa.paired import paired
+from masa.predictive import Layout
 from masa.records import ERROR, ChangedItem, Column, Floats, Interval, Ints, Matrix, Shift, Surprise, Tally
 from masa.sampler import counted
 from masa.strata import Strata
+from masa.weighed import Draws, weighed
 
 SURE = 0.01
 """The chance of an error in saying that a noisy API moved."""
@@ -84,6 +86,25 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
     sure = both.matrix.error2 + 1.64 * both.matrix.deviation < alone.matrix.error2
     surer = sure and both.matrix.blind <= max(matrices[0].blind, matrices[1].blind)
     return Estimated(both.shift, both.matrix, both.accuracy, both.deviations, both.accuracy.blind) if surer else alone
+
+
+def estimated_in_batches(
+    layout: Layout, strata: Strata, old: Old, places: Ints, answers: Column, draws: Draws, *, finite: bool
+) -> Estimated:
+    """Estimate the shift from answers to items that were asked with known chances; every item's old answer is known."""
+    found = weighed(layout, strata, places, answers, draws, old=old.answers, finite=finite)
+    if finite:
+        return Estimated(found.shift, found.matrix, found.accuracy, found.deviations)
+    # Where an API contradicts itself, its old answers are one sample of what they might have been.
+    then = counted(strata, old.places, old.answers)
+    side = _on(then, found.shift.new.predictions)
+    scatter = intervals.entry_deviations(side, strata.size, rates=_rates(found.shift.old, found.shift), finite=False)
+    return Estimated(
+        found.shift,
+        found.matrix + intervals.matrix_spread(then, strata.size, finite=False),
+        found.accuracy + intervals.accuracy_spread(then, strata.size, finite=False),
+        np.hypot(found.deviations, scatter),
+    )
 
 
 def _rates(matrix: Matrix, shift: Shift) -> Floats:
@@ -178,9 +199,10 @@ def verdict(change: Interval, tolerance: float) -> str:
     return "unchanged" if -slack <= change.low and change.high <= slack else "undecided"
 
 
-def uniform_queries(found: Estimated, strata: Strata, places: Ints, answers: Column, *, finite: bool) -> int | None:
+def uniform_queries(found: Estimated, strata: Strata, *, finite: bool) -> int | None:
     """Give the queries that post-stratified uniform sampling needs for the same expected error, without the old answers."""
-    each = intervals.matrix_spread(counted(strata, places, answers), strata.size, finite=finite).uniform
+    weight, now = strata.label_weight, found.shift.new.values
+    each = float(np.sum(weight - (now**2).sum(axis=1) / np.where(weight > 0.0, weight, 1.0)))
     if found.matrix.error2 <= 0.0 or each <= 0.0:
         return None
     return int(np.ceil(1.0 / (found.matrix.error2 / each + (1.0 / len(strata.items) if finite else 0.0))))

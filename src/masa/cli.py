@@ -86,7 +86,14 @@ ApiName = Annotated[
 PriceOf = Annotated[str | None, typer.Option(metavar="P", help="Money a call, or 'queries-only'.")]
 BudgetOf = Annotated[int | None, typer.Option("--budget", metavar="N", min=1, help="Calls that may be sent at the most.")]
 Money = Annotated[str | None, typer.Option(metavar="M", help="Money that may be spent at the most.")]
-LiveMethod = Annotated[str | None, typer.Option("--method", metavar="NAME", help="masa, post-stratified, stratified or uniform.")]
+LiveMethod = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help="auto, predictive, paired, adaptive, masa, post-stratified, stratified or uniform. [default: auto]",
+    ),
+]
 OptionalLevels = Annotated[
     int | None, typer.Option("--levels", metavar="K", help="Difficulty levels inside each label. [default: 3]")
 ]
@@ -197,6 +204,8 @@ def assess(
     price: PriceOf = None,
     old: Old = None,
     old_confidence: OldConfidence = None,
+    also: Also = None,
+    cost: CostOf = None,
     baseline: Annotated[
         int | None, typer.Option(metavar="RUN", help="Compare with this run. [default: the newest baseline]")
     ] = None,
@@ -208,6 +217,7 @@ def assess(
     tolerance: Tolerance = None,
     confidence: OptionalConfidence = None,
     mix: Mix = None,
+    weights: Weights = None,
     seed: OptionalSeed = None,
     concurrency: Concurrency = None,
     rate: RateOf = None,
@@ -434,12 +444,15 @@ def validate(
     price: PriceOf = None,
     old: Old = None,
     old_confidence: OldConfidence = None,
+    also: Also = None,
+    cost: CostOf = None,
     difficulty: Difficulty = None,
     levels: OptionalLevels = None,
     method: LiveMethod = None,
     budget: BudgetOf = None,
     money: Money = None,
     mix: Mix = None,
+    weights: Weights = None,
     seed: OptionalSeed = None,
     concurrency: Concurrency = None,
     rate: RateOf = None,
@@ -544,6 +557,8 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "data.difficulty": given["difficulty"],
         "data.old": given.get("old"),
         "data.old_confidence": given.get("old_confidence"),
+        "data.also": tuple(names(given.get("also"))),
+        "data.cost": given.get("cost"),
         "api.client": given["api"],
         "api.price": given["price"],
         "budget.queries": given["budget"],
@@ -552,6 +567,7 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "assess.levels": given["levels"],
         "assess.seed": given["seed"],
         "assess.mix": shares(given.get("mix")),
+        "assess.weights": given.get("weights"),
         "assess.tolerance": None if given.get("tolerance") is None else share(given["tolerance"], "--tolerance"),
         "assess.confidence": None if given.get("confidence") is None else share(given["confidence"], "--confidence"),
         "limits.concurrency": given["concurrency"],

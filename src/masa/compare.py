@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from masa import history, journal, live
-from masa.assess import MOST_ITEMS, Settings, as_client, assess_async, budgeted, stratified
+from masa.assess import MOST_ITEMS, as_client, assess_async, budgeted
 from masa.budget import amount
 from masa.change import Estimated, judged
 from masa.clients import Client
@@ -20,6 +20,7 @@ from masa.journal import Past
 from masa.live import Choice, Session, Spending
 from masa.old import comparable, keys, version
 from masa.paired import paired
+from masa.plan import Settings, stratified
 from masa.records import (
     ERROR,
     Answer,

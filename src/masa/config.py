@@ -10,8 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError
 
 from masa import clients, difficulty, history
-from masa.assess import Settings as AssessSettings
-from masa.assess import assess, stratified
+from masa.assess import assess
 from masa.budget import amount
 from masa.clients import Client, Context
 from masa.clients.replay import Options as ReplayOptions
@@ -20,7 +19,10 @@ from masa.clients.settings import Settings, checked, explained, first, in_words
 from masa.dataset import Dataset, read
 from masa.engine import Limits
 from masa.errors import ConfigError, MasaError
-from masa.old import compared
+from masa.objective import Objective
+from masa.old import columned, compared
+from masa.plan import Plan, stratified
+from masa.plan import Settings as AssessSettings
 from masa.records import Assessment, Column
 from masa.store import DEFAULT, opened
 from masa.table import Table
@@ -65,6 +67,10 @@ class Data(Settings):
     old: str | None = None
     """a column with the old answers, where there is no baseline in the store"""
     old_confidence: str | None = None
+    also: Names = ()
+    """columns with answers that are free: a cheap model's first, then other vendors'"""
+    cost: str | None = None
+    """a column with the price of each item, to any scale"""
 
 
 class Api(Settings, extra="allow"):
@@ -88,10 +94,12 @@ class BudgetKeys(Settings):
 class AssessKeys(Settings):
     """`[assess]`: how to choose items and what counts as a change."""
 
-    method: str = "masa"
+    method: str = "auto"
     levels: int = Field(default=3, ge=1, le=100)
     seed: int = Field(default=0, ge=-(2**63), lt=2**63)
     mix: dict[str, float] | None = None
+    weights: str | dict[str, Any] | None = None
+    """what is to be known: accuracy, or weights or costs by label and prediction"""
     tolerance: float = Field(default=0.01, ge=0, lt=1)
     confidence: float = Field(default=0.95, gt=0, lt=1)
 
@@ -180,10 +188,31 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
     names = [api.client.partition(":") for api in (config.api, *also)]
     answers = [argument for kind, _, argument in names if kind == "replay"] + ([columns.old] if columns.old else [])
     hard = difficulty.choose(table.columns, difficulty=columns.difficulty, old=columns.old, old_confidence=columns.old_confidence)
-    data = read(table, label=columns.label, id=columns.id, predictions=answers, difficulty=hard.column, inputs=columns.input)
+    sure = difficulty.beside(table.columns, columns.old, columns.old_confidence)
+    data = read(
+        table,
+        label=columns.label,
+        id=columns.id,
+        predictions=[*answers, *columns.also],
+        difficulty=hard.column,
+        cost=columns.cost,
+        numbers=() if sure is None else (sure,),
+        inputs=columns.input,
+    )
     client = made(config.api, data, columns.input)
     keys = config.assess
-    settings = AssessSettings(keys.method, keys.levels, keys.seed, keys.mix, keys.tolerance, keys.confidence, hard.words)
+    settings = AssessSettings(
+        keys.method,
+        keys.levels,
+        keys.seed,
+        keys.mix,
+        keys.tolerance,
+        keys.confidence,
+        hard.words,
+        old_confidence=sure,
+        also=columns.also,
+        objective=Objective.read(keys.weights),
+    )
     return Task(config, data, client, data.predictions[columns.old] if columns.old else None, settings)
 
 
@@ -206,6 +235,7 @@ class Validated:
     items: int
     labels: int
     strata: int
+    method: str
     client: str
     worst_cost: float | None
     queries: int | None
@@ -228,6 +258,7 @@ class Validated:
         return "\n".join(
             [
                 f"data      {self.items:,} items, {self.labels:,} labels, {self.strata:,} strata",
+                f"method    {self.method}",
                 f"api       {self.client}; {every}",
                 f"budget    {' and '.join(limits) or 'none: masa will ask before it spends'}",
                 f"baseline  {self.baseline}",
@@ -239,7 +270,7 @@ class Validated:
 def validated(task: Task) -> Validated:
     """Check what a run would begin with."""
     config, notes = task.config, list(task.data.notes)
-    old = None
+    old = None if task.old is None else columned(task.data, task.old, task.settings.old_confidence)
     found = f"the column {config.data.old!r}" if config.data.old else "none yet: masa baseline makes one"
     data = task.data
     if task.old is None and config.store.is_file():
@@ -254,9 +285,14 @@ def validated(task: Task) -> Validated:
                 else:
                     found += f", {len(old.places):,} answers"
                     notes += old.notes
+    method = task.settings.method
     strata, _ = stratified(data, old, task.settings)
+    if old is not None:
+        plan = Plan.of(data, old, task.settings)
+        method, strata = plan.method, plan.strata
+        notes += plan.notes
     budget = config.budget
-    if budget.queries is not None and budget.queries < 2 * len(strata):
+    if budget.queries is not None and budget.queries < 2 * len(strata) and method != "predictive":
         notes.append(
             f"the budget of {budget.queries:,} queries cannot ask two items of each of the {len(strata):,} strata; "
             f"raise it to {2 * len(strata):,} or more, or lower the levels"
@@ -265,6 +301,7 @@ def validated(task: Task) -> Validated:
         items=len(data),
         labels=len(data.label.values),
         strata=len(strata),
+        method=method,
         client=str(task.client.describe().get("api", "")),
         worst_cost=amount(worst_price(task.client, data)) if task.client.priced else None,
         queries=budget.queries,

@@ -238,7 +238,8 @@ class Engine:
                 query = waiting.popleft() if waiting else next(iter(source.ask(1)), None)
                 if query is None and self._put_off and self.count.answers:
                     query = self._put_off.pop()
-                if query is None and self._put_off and self._under_way:
+                if query is None and self._under_way:
+                    # An answer may make the source want more, or a put-off item worth asking.
                     await self._something()
                     continue
                 if query is None:
@@ -309,7 +310,7 @@ class Engine:
 
     async def _try(self, query: Query, item: Item, hold: Hold, source: Source, tries: Tries, *, repeat: bool) -> float | None:
         """Send one call; give the seconds to wait before another try, or None where there is to be none."""
-        call = await self._send(self._key(query.item), hold, repeat=repeat)
+        call = await self._send(query, hold, repeat=repeat)
         if call is None:
             return None
         try:
@@ -349,7 +350,7 @@ class Engine:
         await self._journal.answered(call.number, reply, prediction=prediction, cost=cost)
         hold.settle(cost)
         self._width.good()
-        self._finish(query, prediction, source, good=True)
+        self._finish(Answer(query.item, prediction, reply.confidence), source, good=True)
         return None
 
     async def _ask(self, item: Item) -> Reply:
@@ -378,9 +379,9 @@ class Engine:
         billed = not isinstance(exc, Failed) or exc.billed
         await self._journal.gave_up(call.number, str(exc), prediction=ERROR, billed=billed)
         hold.settle(hold.price if billed else None)
-        self._finish(query, ERROR, source, good=False)
+        self._finish(Answer(query.item, ERROR), source, good=False)
 
-    async def _send(self, key: int, hold: Hold, *, repeat: bool) -> Call | None:
+    async def _send(self, query: Query, hold: Hold, *, repeat: bool) -> Call | None:
         """Wait for this call's turn and write it down; None where the run is stopping."""
         await self._sleep(self._pace.turn())
         while self._pace.paused and self._stopped is None:
@@ -389,7 +390,8 @@ class Engine:
             return None
         began = time.monotonic()
         hold.sent = True
-        return Call(await self._journal.sent(key, reserved=hold.price, repeat=repeat), began)
+        number = await self._journal.sent(self._key(query.item), reserved=hold.price, repeat=repeat, query=query)
+        return Call(number, began)
 
     async def _sleep(self, seconds: float) -> None:
         """Wait, but not for what is no longer wanted."""
@@ -410,8 +412,8 @@ class Engine:
         wait *= random.uniform(0.5, 1.0)  # noqa: S311
         return max(wait, min(retry_after or 0.0, self._limits.patience))
 
-    def _finish(self, query: Query, prediction: str, source: Source, *, good: bool) -> None:
-        source.tell(Answer(query.item, prediction))
+    def _finish(self, answer: Answer, source: Source, *, good: bool) -> None:
+        source.tell(answer)
         self._on_answer()
         self._recent.append(good)
         if good:

@@ -76,6 +76,19 @@ def stratum_reports(tally: Tally, strata: Strata) -> tuple[StratumReport, ...]:
     )
 
 
+def nearest(shares: Floats, total: float) -> Floats:
+    """Give the shares of 0 or more with this total that are nearest.
+
+    >>> nearest(np.array([0.5, -0.1, 0.2]), 0.6).round(3).tolist()
+    [0.45, 0.0, 0.15]
+    """
+    if (shares >= 0.0).all():
+        return shares
+    falling = np.sort(shares)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, len(shares) + 1)
+    return np.asarray(np.maximum(shares - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
+
+
 def _entries(strata: Strata, answers: Column) -> Ints:
     """Give the entries of the matrix that ever occur (E,), as places in its flattened form, rising."""
     label = strata.label[strata.of_position].astype(np.int64)

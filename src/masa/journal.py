@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from masa.errors import StoreError
-from masa.records import Reply
+from masa.records import Query, Reply
 from masa.store import Store, call, translated
 
 
@@ -42,21 +42,26 @@ class Past:
     """calls that count as spent"""
     money: int = 0
     next_number: int = 1
+    draws: dict[int, tuple[int, float, int]] = field(default_factory=dict)
+    """by the item's key, the batch that it was drawn with, with what chance, and the size of the batch"""
 
 
 def past(store: Store, run: int) -> Past:
     """Read the journal of a run."""
     columns = (call.c.number, call.c.item, call.c.repeat, call.c.outcome, call.c.prediction, call.c.confidence, call.c.version)
+    drawn = (call.c.batch, call.c.chance, call.c.batch_size)
     spent = sql.func.coalesce(call.c.cost, call.c.reserved)
-    query = sql.select(*columns, spent).where(call.c.run == run).order_by(call.c.number)
+    query = sql.select(*columns, spent, *drawn).where(call.c.run == run).order_by(call.c.number)
     found = Past()
     sent: dict[int, None] = {}
     with store.begin() as connection:
-        for number, item, repeat, outcome, prediction, confidence, version, cost in connection.execute(query):
+        for number, item, repeat, outcome, prediction, confidence, version, cost, *draw in connection.execute(query):
             found.next_number = number + 1
             if outcome not in ("free", "known", "unsent"):
                 found.queries += 1
                 found.money += cost
+            if not repeat and draw[0] is not None:
+                found.draws[item] = (draw[0], draw[1], draw[2])
             if outcome in ("answer", "error", "known", "unsent"):
                 if repeat:
                     found.repeats[item] = prediction
@@ -93,10 +98,11 @@ class Journal:
         self._connection = store.engine.raw_connection()
         self._connection.cursor().execute("PRAGMA wal_autocheckpoint=1000")
 
-    async def sent(self, item: int, *, reserved: int, repeat: bool = False) -> int:
+    async def sent(self, item: int, *, reserved: int, repeat: bool = False, query: Query | None = None) -> int:
         """Write down that a call is about to be sent; give its number once that is on the disk."""
         number, self._number = self._number, self._number + 1
-        row = {"number": number, "item": item, "repeat": repeat, "sent": time.time(), "reserved": reserved}
+        row: dict[str, Any] = {"number": number, "item": item, "repeat": repeat, "sent": time.time(), "reserved": reserved}
+        row |= {key: None if query is None else getattr(query, key) for key in ("batch", "chance", "batch_size")}
         await self._write(_SENT, {"run": self.run, **row})
         return number
 
@@ -170,7 +176,10 @@ class Journal:
                 raise
 
 
-_SENT = "INSERT INTO call (run, number, item, repeat, sent, reserved) VALUES (:run, :number, :item, :repeat, :sent, :reserved)"
+_SENT = (
+    "INSERT INTO call (run, number, item, repeat, sent, reserved, batch, chance, batch_size) "
+    "VALUES (:run, :number, :item, :repeat, :sent, :reserved, :batch, :chance, :batch_size)"
+)
 _ENDED = (
     "UPDATE call SET ended = :ended, outcome = :outcome, prediction = :prediction, confidence = :confidence, "
     "version = :version, cost = :cost, reason = :reason WHERE run = :run AND number = :number"

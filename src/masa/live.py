@@ -149,9 +149,10 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
     first: list[Query] = []
     if not repeat:
         for key, recorded in past.answers.items():
-            source.tell(Answer(place[key], recorded.prediction))
+            source.sent(_query(place[key], past.draws.get(key)))
+            source.tell(Answer(place[key], recorded.prediction, recorded.confidence))
         for key in past.unanswered:
-            query = Query(place[key], -1)
+            query = _query(place[key], past.draws.get(key))
             source.sent(query)
             first.append(query)
     budget = Budget(session.spending.queries, session.spending.money, past.queries, past.money)
@@ -193,6 +194,11 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
     elif engine.count.errors:
         session.asides.append(f"{engine.count.errors:,} items failed for good; calls without an answer: {engine.count.in_words}")
     return stopped
+
+
+def _query(item: int, drawn: tuple[int, float, int] | None) -> Query:
+    """Give a query of the journal as it was."""
+    return Query(item, -1) if drawn is None else Query(item, -1, *drawn)
 
 
 def _mostly_failed(session: Session) -> bool:

@@ -15,6 +15,9 @@ from masa.journal import Past
 from masa.records import ERROR, Column, Floats, Ints
 from masa.store import Store
 
+ADAPTIVE = ("masa", "adaptive", "paired", "predictive")
+"""Methods that choose items by the answers to others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Old:
@@ -48,15 +51,22 @@ class Old:
 
 
 def compared(
-    store: Store, data: Dataset, client: Client, baseline: "str | Column | int | None", *, name: str, force: bool = False
+    store: Store,
+    data: Dataset,
+    client: Client,
+    baseline: "str | Column | int | None",
+    *,
+    name: str,
+    confidence: str | None = None,
+    force: bool = False,
 ) -> tuple[Dataset, Old]:
-    """Find the old answers, and the items that both they and the data have."""
+    """Find the old answers, and the items that both they and the data have; confidence names a column of the data's own."""
     if isinstance(baseline, str):
         if baseline not in data.predictions:
             raise DataError(f"the data has no column {baseline!r} of predictions", hint="read it with predictions=[...]")
         baseline = data.predictions[baseline]
     if isinstance(baseline, Column):
-        return data, Old(np.arange(len(data)), baseline, complete=True)
+        return data, columned(data, baseline, confidence)
     run = history.current(store, name) if baseline is None else history.find(store, baseline)
     if run is None:
         others = [other for other in history.names(store) if other != name]
@@ -72,6 +82,11 @@ def compared(
             hint="make a new baseline (masa baseline), or compare all the same with --force",
         )
     return laid_over(store, data, run, [f"compared all the same: {what}" for what in different])
+
+
+def columned(data: Dataset, answers: Column, confidence: str | None = None) -> Old:
+    """Take the old answers from a column over the data, and their confidence from another."""
+    return Old(np.arange(len(data)), answers, complete=True, confidence=data.numbers.get(confidence or ""))
 
 
 def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" = None) -> tuple[Dataset, Old]:
@@ -106,7 +121,7 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
         version(past),
         run.id,
         again={place[key]: pair[0] != pair[1] for key, pair in pairs.items() if key in place and ERROR not in pair},
-        drawn=run.settings if run.kind == "assess" and run.settings["method"] == "masa" and not complete else None,
+        drawn=run.settings if run.kind == "assess" and run.settings["method"] in ADAPTIVE and not complete else None,
         notes=tuple(notes),
     )
 

@@ -102,7 +102,7 @@ class _Pairs:
         weight = self.strata.label_weight
         for row in range(len(values)):
             # Of a label without answers nothing is known. Else no share is below zero: the nearest shares that are possible.
-            values[row] = _nearest(values[row], float(weight[row])) if answered[row] else 0.0
+            values[row] = estimate.nearest(values[row], float(weight[row])) if answered[row] else 0.0
         return Matrix(before.labels, predictions, values)
 
     def spreads(self, lean: float) -> tuple[Spread, Spread, Floats]:
@@ -168,16 +168,3 @@ def _counts(group: Ints, codes: Ints | Codes, size: tuple[int, int]) -> Floats:
     """Count codes by group: (groups, names)."""
     keys = group.astype(np.int64) * size[1] + codes
     return np.bincount(keys, minlength=size[0] * size[1]).reshape(size).astype(np.float64)
-
-
-def _nearest(shares: Floats, total: float) -> Floats:
-    """Give the shares of 0 or more with this total that are nearest.
-
-    >>> _nearest(np.array([0.5, -0.1, 0.2]), 0.6).round(3).tolist()
-    [0.45, 0.0, 0.15]
-    """
-    if (shares >= 0.0).all():
-        return shares
-    falling = np.sort(shares)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, len(shares) + 1)
-    return np.asarray(np.maximum(shares - excess[np.flatnonzero(falling > excess)[-1]], 0.0))

@@ -20,7 +20,7 @@ import sqlalchemy as sql
 
 from masa.errors import BusyError, StoreError
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration; tests hold it to the files."""
 
 DEFAULT = Path(".masa") / "masa.db"
@@ -73,6 +73,9 @@ call = sql.Table(
     sql.Column("version", sql.String),
     sql.Column("cost", sql.BigInteger),
     sql.Column("reason", sql.String),
+    sql.Column("batch", sql.Integer),  # the batch that the item was drawn with, where items are drawn in batches
+    sql.Column("chance", sql.Float),  # with what chance
+    sql.Column("batch_size", sql.Integer),
 )
 
 baseline = sql.Table(

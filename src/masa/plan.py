@@ -1,0 +1,138 @@
+"""How to assess: which items are asked, chosen by what is known beforehand, and how their answers are weighed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from masa.change import Estimated, estimated, estimated_in_batches
+from masa.clues import Clues, Words
+from masa.dataset import Dataset
+from masa.errors import UsageError
+from masa.objective import Objective
+from masa.old import Old
+from masa.predictive import Layout, Predictive
+from masa.records import Column, Ints
+from masa.sampler import Sampler
+from masa.shrunken import Shrunken, adaptive_strata, paired_strata
+from masa.strata import Strata
+from masa.weighed import Draws
+
+METHODS = ("auto", "predictive", "paired", "adaptive", "masa", "post-stratified", "stratified", "uniform")
+
+NEED_ALL_OLD = ("predictive", "paired")
+"""Methods that must know the old answer of every item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to assess; what makes two commands the same."""
+
+    method: str = "auto"
+    levels: int = 3
+    seed: int = 0
+    mix: Mapping[str, float] | None = None
+    tolerance: float = 0.01
+    confidence: float = 0.95
+    difficulty: str = ""
+    """what the data's difficulty is, in words"""
+    old_confidence: str | None = None
+    """the data's column with the confidence of the old answers, where those are a column too"""
+    also: tuple[str, ...] = ()
+    """columns with answers that are free, a cheap model's first"""
+    objective: Objective = field(default_factory=Objective)
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UsageError(f"there is no method {self.method!r} for live queries", hint=f"there are {', '.join(METHODS)}")
+        if not (isinstance(self.seed, int) and -(2**63) <= self.seed < 2**63):
+            raise UsageError(f"seed is {self.seed}", hint="give a whole number of at most 18 digits")
+        if not 0.0 < self.confidence < 1.0:
+            raise UsageError(f"confidence is {self.confidence:g}", hint="give a share between 0 and 1, such as 0.95")
+        if self.method == "uniform" and self.mix is not None:
+            raise UsageError("the method uniform knows no other mix of labels", hint="use post-stratified, or leave out the mix")
+        if not 0.0 <= self.tolerance < 1.0:
+            raise UsageError(f"tolerance is {self.tolerance:g}", hint="give a share such as 0.01, one point of accuracy")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """How items are chosen, and how what they are answered is weighed."""
+
+    method: str
+    strata: Strata
+    source: "Sampler | Shrunken | Predictive"
+    difficulty: str
+    """what the strata's levels are, in words"""
+    layout: Layout | None = None
+    """where items are drawn in batches"""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, data: Dataset, old: Old, settings: Settings) -> "Plan":
+        """Choose by what is known beforehand."""
+        method, notes = settings.method, []
+        others = tuple(_also(data, name) for name in settings.also)
+        clues = Clues(old.answers, old.confidence, others) if old.complete else None
+        if method == "auto":
+            method = "adaptive" if clues is None else "predictive"
+            why = "not every item's old answer is known" if clues is None else f"{_all_clues(data, clues)} is known"
+            notes.append(f"method {method}: {why}")
+        if method in NEED_ALL_OLD and clues is None:
+            raise UsageError(
+                f"the method {method} must know every item's old answer; the baseline has {len(old.places):,} of {len(data):,}",
+                hint="use auto or adaptive, or make a baseline of all items (masa baseline)",
+            )
+        strata, difficulty = stratified(data, old, settings)
+        if method == "predictive" and clues is not None:
+            known = replace(clues, words=_words(data))
+            weight = np.empty(len(data))
+            weight[strata.items] = (strata.weight / strata.size)[strata.of_position]
+            layout = Layout.of(data.label, known, weight=weight, objective=settings.objective, cost=data.cost, seed=settings.seed)
+            source = Predictive(layout, known, seed=settings.seed)
+            return cls(method, strata, source, difficulty, layout, tuple(notes))
+        common: dict[str, Any] = {"objective": settings.objective, "cost": data.cost, "seed": settings.seed}
+        if method == "paired" and clues is not None:
+            known = clues if clues.confidence is not None else replace(clues, confidence=data.difficulty)
+            strata = paired_strata(data.label, known, levels=settings.levels, mix=settings.mix)
+            return cls(method, strata, Shrunken(strata, old=old.answers, **common), difficulty, notes=tuple(notes))
+        if method == "adaptive":
+            hardness = data.difficulty if data.difficulty is not None else old.confidence
+            cheap = others[0] if others else None
+            strata = adaptive_strata(data.label, cheap, difficulty=hardness, levels=settings.levels, mix=settings.mix)
+            return cls(method, strata, Shrunken(strata, **common), difficulty, notes=tuple(notes))
+        return cls(method, strata, Sampler(strata, method=method, seed=settings.seed), difficulty)
+
+    def estimated(self, old: Old, places: Ints, answers: Column, draws: "Draws | None", *, finite: bool) -> Estimated:
+        """Estimate the shift from these answers."""
+        if self.layout is None or draws is None:
+            return estimated(self.strata, old, places, answers, finite=finite)
+        return estimated_in_batches(self.layout, self.strata, old, places, answers, draws, finite=finite)
+
+
+def _also(data: Dataset, name: str) -> Column:
+    if name not in data.predictions:
+        raise UsageError(f"the data has no column {name!r} of predictions", hint="read it with predictions=[...]")
+    return data.predictions[name]
+
+
+def _words(data: Dataset) -> Words | None:
+    """Give the words of what the API is shown, where that is text."""
+    if data.inputs is None:
+        return None
+    return Words.of(data.item(place).text for place in range(len(data)))
+
+
+def _all_clues(data: Dataset, clues: Clues) -> str:
+    return clues.in_words + (", with the words of its text," if data.inputs is not None else "")
+
+
+def stratified(data: Dataset, old: Old | None, settings: Settings) -> tuple[Strata, str]:
+    """Split the items by label and by what tells easy from hard, and say what that is."""
+    difficulty, words = data.difficulty, settings.difficulty or "given"
+    if difficulty is None:
+        difficulty = None if old is None else old.confidence
+        words = "" if difficulty is None else "the confidence of the baseline's answers"
+    strata = Strata.build(data.label, difficulty=difficulty, levels=settings.levels, mix=settings.mix)
+    return strata, words

@@ -1,0 +1,218 @@
+"""Estimate a change from answers to items that were asked with known chances, batch by batch."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from masa import _predictive as kernel
+from masa import estimate
+from masa.intervals import MOST_PREDICTIONS, Spread
+from masa.predictive import Layout
+from masa.records import Bools, Codes, Column, Floats, Ints, Matrix, Shift, in_order
+from masa.sampler import counted
+from masa.strata import Strata
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """How each of n answers came to be asked for."""
+
+    batch: Codes
+    """(n,)"""
+    chance: Floats
+    """(n,)"""
+    size: Ints
+    """(n,) of its batch"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighed:
+    """A shift, and how far it may be off."""
+
+    shift: Shift
+    matrix: Spread
+    accuracy: Spread
+    deviations: Floats
+    """(L, P) the standard error of each entry of the shift"""
+
+
+def weighed(
+    layout: Layout, strata: Strata, places: Ints, answers: Column, draws: Draws, *, old: Column, finite: bool = True
+) -> Weighed:
+    """Estimate the shift from the answers about these places (n,); old are the old answers of all items (N,).
+
+    Strata are only reported by. What a label without answers does is not known, and counts as zero.
+    """
+    before = estimate.true_matrix(strata, old)
+    names = in_order(before.predictions + answers.values)
+    sums = _Sums.of(layout, names, places, answers, draws, finite=finite)
+    answered = np.bincount(sums.label, minlength=len(layout.labels)) > 0
+    values = before.on(names).values
+    after = values + sums.shift()
+    weight = strata.label_weight
+    for row in range(len(after)):
+        after[row] = estimate.nearest(after[row], float(weight[row])) if answered[row] else 0.0
+    blind = float(weight[~answered].sum())
+    matrix, accuracy, deviations = sums.spreads(blind)
+    shift = Shift(
+        Matrix(layout.labels, names, values),
+        Matrix(layout.labels, names, after),
+        estimate.stratum_reports(counted(strata, places, answers), strata),
+    )
+    return Weighed(shift, matrix, accuracy, deviations)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sums:
+    """The answers, with what each counts for; codes are places in names."""
+
+    names: tuple[str, ...]
+    labels: int
+    label: Ints
+    """(n,)"""
+    cell: Ints
+    """(n,)"""
+    new: Ints
+    """(n,)"""
+    old: Ints
+    """(n,)"""
+    counts: Floats
+    """(n,) the share of the estimate that the answer stands for"""
+    adds: Floats
+    """(n,) what a residual of 1 adds to the variance"""
+    cell_label: Ints
+    """(C,)"""
+    cell_old: Ints
+    """(C,)"""
+    cell_right: Ints
+    """(C,) the right answer, or -1 where nobody gave it"""
+    cell_wrong: Bools
+    """(C,) whether the old answer was not the right one, and that one is known"""
+    reach: Floats
+    """(C,) what the answers of a cell count for together"""
+    weight: Floats
+    """(C,) what they should"""
+    mended: float
+    """the share of wrong answers that became right"""
+
+    @classmethod
+    def of(cls, layout: Layout, names: tuple[str, ...], places: Ints, answers: Column, draws: Draws, *, finite: bool) -> "_Sums":
+        place = {name: code for code, name in enumerate(names)}
+        known = np.array([place.get(name, -1) for name in layout.names], np.int64)
+        cells = layout.cells
+        cell_old, cell_right = known[cells.old], np.where(cells.right >= 0, known[cells.right], -1)
+        cell = layout.items.cell[places].astype(np.int64)
+        new = np.array([place[name] for name in answers.values], np.int64)[answers.codes]
+        # In the order of the batches: what was asked before a batch is no longer left when it is drawn.
+        asked = np.bincount(draws.batch)
+        sizes = np.zeros(len(asked), np.int64)
+        sizes[draws.batch] = draws.size
+        left = int(np.count_nonzero(layout.items.urge > 0.0)) - np.concatenate(([0], np.cumsum(asked)[:-1]))
+        share, adds = kernel.weigh(draws.batch, draws.chance, sizes, left)
+        mine = layout.items.weight[places]
+        counts = share * mine
+        spread = adds * mine**2 if finite else counts**2
+        wrong = (cell_right >= 0) & (cell_right != cell_old)
+        one = kernel.BELIEF / len(places)
+        among = wrong[cell]
+        became = float(counts[among & (new == cell_right[cell])].sum())
+        return cls(
+            names=names,
+            labels=len(layout.labels),
+            label=cells.label[cell].astype(np.int64),
+            cell=cell,
+            new=new,
+            old=cell_old[cell],
+            counts=counts,
+            adds=spread,
+            cell_label=cells.label.astype(np.int64),
+            cell_old=cell_old,
+            cell_right=cell_right,
+            cell_wrong=wrong,
+            reach=np.bincount(cell, counts, len(cells.label)).astype(np.float64),
+            weight=cells.weight,
+            mended=became / (float(counts[among].sum()) + one),
+        )
+
+    @property
+    def one(self) -> float:
+        """What the belief in the usual change counts for."""
+        return kernel.BELIEF / len(self.new)
+
+    def shift(self) -> Floats:
+        """Give the estimated shift (L, P): in each cell the answers brought to its weight, or else the usual change."""
+        result = np.zeros((self.labels, len(self.names)))
+        amount = (self.counts * ((self.weight + self.one) / (self.reach + self.one))[self.cell])[self.new != self.old]
+        moved = self.new != self.old
+        np.add.at(result, (self.label[moved], self.new[moved]), amount)
+        np.add.at(result, (self.label[moved], self.old[moved]), -amount)
+        wrong = self.cell_wrong
+        usual = ((self.weight - self.reach) * self.one * self.mended / (self.reach + self.one))[wrong]
+        np.add.at(result, (self.cell_label[wrong], self.cell_right[wrong]), usual)
+        np.add.at(result, (self.cell_label[wrong], self.cell_old[wrong]), -usual)
+        return result
+
+    def spreads(self, blind: float) -> tuple[Spread, Spread, Floats]:
+        """Tell how far the matrix, the accuracy and each entry (L, P) may be off: by what the answers differ in each cell."""
+        squares = np.zeros(len(self.new))
+        variance = np.zeros((self.labels, len(self.names)))
+        traces = np.zeros(3)
+        for label in np.unique(self.label):
+            mine = np.flatnonzero(self.label == label)
+            own, cell = np.unique(self.cell[mine], return_inverse=True)
+            right = self.cell_right[own]
+            wrong = np.flatnonzero(self.cell_wrong[own])
+            kinds = np.unique(np.concatenate((self.new[mine], self.old[mine], right[wrong])))
+            new, old = np.searchsorted(kinds, self.new[mine]), np.searchsorted(kinds, self.old[mine])
+            moved = new != old
+            g = self.adds[mine]
+            # What is usual in a cell: its own answers, and the usual change as far as it has few.
+            mean = self._per_cell(cell[moved], new[moved], old[moved], self.counts[mine][moved], len(own), len(kinds))
+            mean[wrong, np.searchsorted(kinds, right[wrong])] += self.one * self.mended
+            mean[wrong, np.searchsorted(kinds, self.cell_old[own][wrong])] -= self.one * self.mended
+            mean /= (self.reach[own] + self.one)[:, None]
+            length = (mean**2).sum(axis=1)[cell]
+            squares[mine] = length + np.where(moved, 2.0 - 2.0 * (mean[cell, new] - mean[cell, old]), 0.0)
+            together = self._per_cell(cell[moved], new[moved], old[moved], g[moved], len(own), len(kinds))
+            total = np.bincount(cell, g, len(own))
+            square = np.bincount(new[moved], g[moved], len(kinds)) + np.bincount(old[moved], g[moved], len(kinds))
+            floor = total.sum() * 0.5 / (len(mine) + 1.0) ** 2
+            entry = square - 2.0 * (together * mean).sum(axis=0) + (total[:, None] * mean**2).sum(axis=0)
+            variance[label] = floor
+            variance[label, kinds] = np.maximum(entry, floor)
+            if len(kinds) > MOST_PREDICTIONS:
+                traces[:] = np.nan
+                continue
+            covariance = np.diag(square)
+            np.add.at(covariance, (new[moved], old[moved]), -g[moved])
+            np.add.at(covariance, (old[moved], new[moved]), -g[moved])
+            cross = together.T @ mean
+            covariance = covariance - cross - cross.T + (mean * total[:, None]).T @ mean
+            squared = covariance @ covariance
+            traces += np.trace(covariance), np.trace(squared), np.sum(squared * covariance)
+        right = self.cell_right[self.cell]
+        gain = (self.new == right).astype(np.float64) - (self.old == right)
+        usual = np.where(self.cell_wrong, self.one * self.mended, 0.0)
+        mean_gain = (np.bincount(self.cell, self.counts * gain, len(self.reach)) + usual) / (self.reach + self.one)
+        known = (float(traces[0]), float(traces[1]), float(traces[2])) if np.isfinite(traces).all() else (0.0, 0.0, 0.0)
+        return (
+            self._spread(squares, known, blind),
+            self._spread((gain - mean_gain[self.cell]) ** 2, (0.0, 0.0, 0.0), blind),
+            np.sqrt(np.maximum(variance, 0.0)),
+        )
+
+    def _spread(self, squares: Floats, traces: tuple[float, float, float], blind: float) -> Spread:
+        """Add up the squared residuals (n,); while few are seen, one more of the largest might have been."""
+        each = self.adds * squares
+        total = float(self.adds.sum())
+        unseen = 2.0 * float((self.adds**2).sum()) / total if total > 0.0 else 0.0
+        return Spread(float(each.sum()), sqrt(float((each**2).sum()) + unseen**2), traces, blind)
+
+    @staticmethod
+    def _per_cell(cell: Ints, new: Ints, old: Ints, amount: Floats, cells: int, kinds: int) -> Floats:
+        """Add up what changed, plus for the new and minus for the old answer: (cells, kinds)."""
+        result = np.zeros((cells, kinds))
+        np.add.at(result, (cell, new), amount)
+        np.add.at(result, (cell, old), -amount)
+        return result
