@@ -8,7 +8,7 @@ import numpy as np
 
 from masa import history, journal, live
 from masa.budget import amount, billionths
-from masa.change import differences, judged, moved, uniform_queries
+from masa.change import Estimated, differences, judged, moved, uniform_queries
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
 from masa.dataset import Dataset
@@ -117,8 +117,8 @@ async def assess_async(
                 stopped = await live.ask(kept, session, told, strict=not set(old.answers.values) & set(data.label.values))
             finally:
                 await asked.close()
-            result = conclude(session, plan, old, chosen, stopped, sides)
-            _close(kept, session, result)
+            result, found = conclude(session, plan, old, chosen, stopped, sides)
+            _close(kept, session, result, found)
     return result
 
 
@@ -138,7 +138,7 @@ def drawn(data: Dataset, past: journal.Past, places: Ints) -> Draws | None:
 
 def conclude(
     session: Session, plan: Plan, old: Old, settings: Settings, stopped: str, sides: tuple[str, str] = ("before", "now")
-) -> Assessment:
+) -> tuple[Assessment, Estimated | None]:
     """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
     data, past, strata = session.data, session.past, plan.strata
     finite = old.contradicted == 0
@@ -159,7 +159,7 @@ def conclude(
     if called and ", " in called:
         notes.append(f"the provider named more than one version during this run: {called}")
     finished = stopped not in ("failures", "interrupted")
-    return Assessment(
+    result = Assessment(
         run=session.run.id,
         **judged(found, strata, places, finished=finished, tolerance=settings.tolerance, confidence=settings.confidence),
         moved=did_move,
@@ -179,6 +179,7 @@ def conclude(
         sides=sides,
         notes=tuple(notes),
     )
+    return result, found
 
 
 def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Client:
@@ -208,6 +209,8 @@ def _refuse_other_strata(old: Old, settings: Settings, plan: Plan) -> None:
     if old.drawn is None:
         return
     difficulty, how = plan.difficulty, old.drawn["method"]
+    if how != "masa" and old.estimate is not None:
+        return
     if how != "masa":
         raise UsageError(
             f"run {old.run}, the baseline, asked {len(old.places):,} of {len(plan.strata.items):,} items, chosen by the method "
@@ -302,8 +305,9 @@ class Told:
         )
 
 
-def _close(store: Store, session: Session, result: Assessment) -> None:
+def _close(store: Store, session: Session, result: Assessment, found: Estimated | None) -> None:
     if result.stopped in ("interrupted", "failures"):
         history.pause(store, session.run.id, result.stopped)
     else:
-        history.finish(store, session.run.id, result.stopped, session.kept(result.to_dict()))
+        estimate = {} if found is None else {"estimate": found.now()}
+        history.finish(store, session.run.id, result.stopped, session.kept(result.to_dict()) | estimate)

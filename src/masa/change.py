@@ -1,7 +1,7 @@
 """From old and new answers to a change: how large, how sure, where, and whether it matters."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from masa.intervals import Spread
 from masa.old import Old
 from masa.paired import paired
 from masa.predictive import Layout
-from masa.records import ERROR, ChangedItem, Column, Floats, Interval, Ints, Matrix, Shift, Surprise, Tally
+from masa.records import ERROR, ChangedItem, Column, Floats, Interval, Ints, Matrix, Shift, Surprise, Tally, in_order
 from masa.sampler import counted
 from masa.strata import Strata
 from masa.weighed import Draws, weighed
@@ -34,6 +34,18 @@ class Estimated:
     deviations: Floats
     """(L, P) of the entries of the shift"""
     old_blind: float = 0.0
+
+    def now(self) -> dict[str, Any]:
+        """Give the new matrix and how sure it is, to be compared with later."""
+        matrix = self.shift.new
+        return {
+            "labels": list(matrix.labels),
+            "predictions": list(matrix.predictions),
+            "values": matrix.values.tolist(),
+            "matrix": asdict(self.matrix),
+            "accuracy": asdict(self.accuracy),
+            "deviations": self.deviations.tolist(),
+        }
 
     def interval(self, confidence: float) -> Interval:
         """Give the interval for the change of accuracy.
@@ -63,6 +75,8 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
                 rest * intervals.entry_deviations(side, strata.size, rates=_rates(both.shift.old, both.shift), finite=False),
             )
         return Estimated(both.shift, matrix, accuracy, deviations)
+    if old.estimate is not None:
+        return _since(strata, old.estimate, places, answers, finite=finite)
     then, now = counted(strata, old.places, old.answers), counted(strata, places, answers)
     shift = Shift(estimate.matrix(then), estimate.matrix(now), estimate.stratum_reports(now, strata))
     rates = _rates(shift.old, shift)
@@ -86,6 +100,26 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
     sure = both.matrix.error2 + 1.64 * both.matrix.deviation < alone.matrix.error2
     surer = sure and both.matrix.blind <= max(matrices[0].blind, matrices[1].blind)
     return Estimated(both.shift, both.matrix, both.accuracy, both.deviations, both.accuracy.blind) if surer else alone
+
+
+def _since(strata: Strata, then: Mapping[str, Any], places: Ints, answers: Column, *, finite: bool) -> Estimated:
+    """Estimate the shift since an estimate that was made earlier."""
+    now = counted(strata, places, answers)
+    before = Matrix(tuple(then["labels"]), tuple(then["predictions"]), np.array(then["values"], np.float64))
+    after = estimate.matrix(now)
+    names = in_order(before.predictions + after.predictions)
+    shift = Shift(before.on(names), after.on(names), estimate.stratum_reports(now, strata))
+    deviations = intervals.entry_deviations(_on(now, names), strata.size, rates=_rates(shift.old, shift), finite=finite)
+    scatter = Matrix(before.labels, before.predictions, np.array(then["deviations"], np.float64)).on(names).values
+    matrix, accuracy = (Spread.from_dict(then[key]) for key in ("matrix", "accuracy"))
+    mine = intervals.accuracy_spread(now, strata.size, finite=finite)
+    return Estimated(
+        shift,
+        matrix + intervals.matrix_spread(now, strata.size, finite=finite),
+        replace(accuracy + mine, blind=mine.blind),
+        np.hypot(scatter, deviations),
+        accuracy.blind,
+    )
 
 
 def estimated_in_batches(

@@ -509,7 +509,8 @@ def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, a
         raise UsageError(f"run {run} is not finished", hint="masa report shows finished runs; run its command again to finish it")
     if found.kind not in ("assess", "compare"):
         raise UsageError(f"run {run} is a baseline", hint="masa report shows assessments and comparisons")
-    print_json(found.result) if as_json else terminal.show(terminal.assessment(Assessment.from_dict(found.result)))
+    shown = {key: value for key, value in found.result.items() if key != "estimate"}
+    print_json(shown) if as_json else terminal.show(terminal.assessment(Assessment.from_dict(found.result)))
 
 
 def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False) -> None:

@@ -78,11 +78,11 @@ class Clues:
     @property
     def in_words(self) -> str:
         """What is known, for people."""
-        parts = ["every item's old answer"]
-        parts += ["its confidence"] if self.confidence is not None else []
-        parts += [", ".join(f"the answers of {column.name!r}" for column in self.also)] if self.also else []
-        parts += ["the words of its text"] if self.words is not None else []
-        return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+        parts = ["its old answer"]
+        parts += ["how sure that was"] if self.confidence is not None else []
+        parts += [f"what {column.name!r} says" for column in self.also]
+        parts += ["its words"] if self.words is not None else []
+        return "of every item it is known: " + ", ".join(parts)
 
 
 def ranks(numbers: Floats) -> Floats:

@@ -4,8 +4,10 @@ These are the plain intervals of stratified sampling, with variances shrunk towa
 the answers is not accounted for beyond that; docs/method.md says how often they hold.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +40,12 @@ class Spread:
     """the share of the data of whose label nothing was answered"""
     uniform: float = 0.0
     """the expected squared error of one post-stratified answer"""
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Spread":
+        """Read what `dataclasses.asdict` gives."""
+        first, second, third = content["traces"]
+        return cls(**{**content, "traces": (first, second, third)})
 
     def __add__(self, other: "Spread") -> "Spread":
         """Give the spread of the difference of two independent estimates."""

@@ -37,6 +37,8 @@ class Old:
     """the places of the items that were asked twice, and whether they were answered differently"""
     drawn: Mapping[str, Any] | None = None
     """how the items were chosen, where that depended on the answers"""
+    estimate: Mapping[str, Any] | None = None
+    """the old matrix and how sure it is, where only the run itself could tell: its items were asked with chances of their own"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -101,7 +103,8 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
             f"no item of {data.source} was in the data of run {run.id}",
             hint="items are known by their id and input; are these the same columns and the same file?",
         )
-    if len(both) < len(data) or len(both) < len(then):
+    changed = len(both) < len(data) or len(both) < len(then)
+    if changed:
         notes.append(
             f"the data changed since run {run.id}: compared on the {len(both):,} items that both have "
             f"({len(data) - len(both):,} are new, {len(then) - len(both):,} are gone)"
@@ -111,6 +114,7 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
     if not len(places):
         raise DataError(f"run {run.id} has no answer about any of these items", hint="make a new baseline (masa baseline)")
     complete = len(places) == len(data)
+    drawn = run.settings if run.kind == "assess" and run.settings["method"] in ADAPTIVE and not complete else None
     place = live.places(data, past.repeats)
     pairs = {key: (past.answers[key].prediction, again) for key, again in past.repeats.items() if key in past.answers}
     return data, Old(
@@ -121,7 +125,8 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
         version(past),
         run.id,
         again={place[key]: pair[0] != pair[1] for key, pair in pairs.items() if key in place and ERROR not in pair},
-        drawn=run.settings if run.kind == "assess" and run.settings["method"] in ADAPTIVE and not complete else None,
+        drawn=drawn,
+        estimate=None if drawn is None or drawn["method"] == "masa" or changed else (run.result or {}).get("estimate"),
         notes=tuple(notes),
     )
 

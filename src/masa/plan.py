@@ -74,10 +74,10 @@ class Plan:
         """Choose by what is known beforehand."""
         method, notes = settings.method, []
         others = tuple(_also(data, name) for name in settings.also)
-        clues = Clues(old.answers, old.confidence, others) if old.complete else None
+        clues = Clues(old.answers, old.confidence, others, _words(data, method)) if old.complete else None
         if method == "auto":
             method = "adaptive" if clues is None else "predictive"
-            why = "not every item's old answer is known" if clues is None else f"{_all_clues(data, clues)} is known"
+            why = "not every item's old answer is known" if clues is None else clues.in_words
             notes.append(f"method {method}: {why}")
         if method in NEED_ALL_OLD and clues is None:
             raise UsageError(
@@ -86,11 +86,10 @@ class Plan:
             )
         strata, difficulty = stratified(data, old, settings)
         if method == "predictive" and clues is not None:
-            known = replace(clues, words=_words(data))
             weight = np.empty(len(data))
             weight[strata.items] = (strata.weight / strata.size)[strata.of_position]
-            layout = Layout.of(data.label, known, weight=weight, objective=settings.objective, cost=data.cost, seed=settings.seed)
-            source = Predictive(layout, known, seed=settings.seed)
+            layout = Layout.of(data.label, clues, weight=weight, objective=settings.objective, cost=data.cost, seed=settings.seed)
+            source = Predictive(layout, clues, seed=settings.seed)
             return cls(method, strata, source, difficulty, layout, tuple(notes))
         common: dict[str, Any] = {"objective": settings.objective, "cost": data.cost, "seed": settings.seed}
         if method == "paired" and clues is not None:
@@ -117,15 +116,11 @@ def _also(data: Dataset, name: str) -> Column:
     return data.predictions[name]
 
 
-def _words(data: Dataset) -> Words | None:
-    """Give the words of what the API is shown, where that is text."""
-    if data.inputs is None:
+def _words(data: Dataset, method: str) -> Words | None:
+    """Give the words of what the API is shown, where the method can use them."""
+    if data.inputs is None or method not in ("auto", "predictive"):
         return None
     return Words.of(data.item(place).text for place in range(len(data)))
-
-
-def _all_clues(data: Dataset, clues: Clues) -> str:
-    return clues.in_words + (", with the words of its text," if data.inputs is not None else "")
 
 
 def stratified(data: Dataset, old: Old | None, settings: Settings) -> tuple[Strata, str]:

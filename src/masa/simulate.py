@@ -97,7 +97,7 @@ class Case:
     @property
     def why(self) -> str:
         """Why it is that."""
-        return "the old answers are not known" if self.clues is None else f"{self.clues.in_words} is known"
+        return "the old answers are not known" if self.clues is None else self.clues.in_words
 
     @property
     def changed(self) -> Bools:
