@@ -161,9 +161,9 @@ class Predictive:
 
     def _rest_of_batch(self) -> deque[Query]:
         """Give what the journal's last batch still has to be asked."""
-        last = max((query.batch or 0 for query in self._sent.values()), default=0)
-        if last == 0:
+        if not self._sent:
             return deque()
+        last = max(1, *(query.batch or 0 for query in self._sent.values()))  # The canaries are asked with the first batch.
         again = self._batch(last)
         chance = {query.item: query.chance for query in again}
         mine = [query for query in self._sent.values() if query.batch == last]

@@ -1,0 +1,361 @@
+"""Predictive sampling: the model, the batches, and what they say of the shift."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from masa import _predictive as kernel
+from masa import estimate
+from masa._kernel import run_key
+from masa.clues import Clues, Words
+from masa.dataset import Dataset
+from masa.objective import Objective
+from masa.predictive import Layout, Predictive, changed
+from masa.records import Answer, Column, Floats, Query
+from masa.strata import Strata
+from masa.weighed import Draws, weighed
+
+
+class Case:
+    """A small API that changed: three labels, answers that follow them, changes that follow confidence and a word."""
+
+    def __init__(self, items: int = 400, *, share: float = 0.15, seed: int = 0, weight: Floats | None = None) -> None:
+        rng = np.random.default_rng(seed)
+        label = rng.integers(0, 3, items)
+        old = np.where(rng.random(items) < 0.7, label, rng.integers(0, 4, items))
+        self.confidence = np.round(rng.random(items), 2)
+        texts = [" ".join(rng.choice(["a", "b", "c", "odd", "d"], 3)) for _ in range(items)]
+        likely = np.exp(-3 * self.confidence) * np.array([3.0 if "odd" in text else 1.0 for text in texts])
+        hit = rng.random(items) < share * likely / likely.mean()
+        new = np.where(hit, rng.integers(0, 4, items), old)
+        names = ["x", "y", "z", "other"]
+        self.data = Dataset.of(
+            [names[i] for i in label], predictions={"old": [names[i] for i in old], "new": [names[i] for i in new]}
+        )
+        self.new, self.old = self.data.predictions["new"], self.data.predictions["old"]
+        self.strata = Strata.build(self.data.label)
+        self.weight = np.full(items, 1.0 / items) if weight is None else weight
+        self.clues = Clues(self.old, self.confidence, words=Words.of(texts))
+        self.layout = Layout.of(self.data.label, self.clues, weight=self.weight, new=self.new.values)
+        self.target = self.layout.targets(np.arange(items), self.new)
+
+    @property
+    def shift(self) -> Floats:
+        result = np.zeros((len(self.layout.labels), len(self.layout.names)))
+        for item, target in enumerate(self.target):
+            if target >= 0:
+                label = self.data.label.codes[item]
+                result[label, target] += self.weight[item]
+                result[label, self.layout.old[item]] -= self.weight[item]
+        return result
+
+    def simulated(self, runs: int, stops: list[int]) -> tuple[Floats, Floats]:
+        """Give the errors (runs, stops) and the mean estimates (stops, L, P)."""
+        layout, shift = self.layout, self.shift
+        errors, sums = np.zeros((runs, len(stops)), np.float32), np.zeros((len(stops), shift.size))
+        keys = np.array([run_key(1, run) for run in range(runs)], np.uint64)
+        checkpoints = np.array([(stop, row) for row, stop in enumerate(stops)], np.int64)
+        kernel.simulate(
+            layout.items, layout.cells, layout.goal, layout.prior, layout.canaries,
+            (self.target >= 0).astype(np.float64), self.target, shift, keys, checkpoints, errors, sums, np.zeros(runs, np.int64),
+        )  # fmt: skip
+        return errors.astype(np.float64), (sums / runs).reshape(len(stops), *shift.shape)
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return Case()
+
+
+def features(layout: Layout, item: int) -> Floats:
+    """An item as a plain vector, in the order of the model's coefficients."""
+    items, cells = layout.items, layout.cells
+    labels, answers = layout.goal.weights.shape
+    cell = items.cell[item]
+    parts = [np.ones(1), items.numbers[item].astype(np.float64)]
+    for size, at in ((labels, cells.label[cell]), (answers, cells.old[cell]), (len(cells.label), cell)):
+        one = np.zeros(size)
+        one[at] = kernel.KIND
+        parts.append(one)
+    words = np.zeros(layout.prior.vocabulary)
+    words[items.words[items.word_start[item] : items.word_start[item + 1]]] = kernel.WORD
+    return np.concatenate([*parts, words])
+
+
+def test_the_model_is_the_ridge_regression_that_it_says_it_is(case: Case) -> None:
+    layout = case.layout
+    asked = np.arange(0, 400, 4, dtype=np.int32)
+    soft = changed(case.target[asked], None, np.full(len(asked), np.nan))
+    x = np.array([features(layout, int(item)) for item in asked])
+    prior = kernel.coefficients(layout.cells, layout.goal, layout.prior)
+
+    def loss(model: Floats) -> tuple[float, Floats]:
+        z = x @ model
+        missed = 1 / (1 + np.exp(-z)) - soft
+        return float(np.sum(np.logaddexp(0, z) - soft * z) + 0.5 * np.sum((model - prior) ** 2)), x.T @ missed + model - prior
+
+    best = minimize(loss, prior, jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
+    found = kernel.fit(layout.items, layout.cells, layout.goal, layout.prior, asked, soft)
+    np.testing.assert_allclose(x @ found, x @ best, atol=0.02)
+    assert loss(found)[0] - loss(best)[0] < 1e-3
+    assert kernel.logit(layout.items, layout.cells, layout.goal, found, 7) == pytest.approx(features(layout, 7) @ found)
+
+
+def test_the_variance_is_that_of_the_predicted_answer(case: Case) -> None:
+    """For each cell the closed form against the sum over all answers, plain, weighted and linear."""
+    asked = np.arange(0, 400, 3, dtype=np.int32)
+    for objective in (
+        Objective(),
+        Objective.read({"x": {"other": 5, "y": 0.5}}),
+        Objective.read("accuracy"),
+        Objective.read({"cost": {"x": {"other": 7}, "*": {"y": -2}}}),
+    ):
+        layout = Layout.of(case.data.label, case.clues, weight=case.weight, objective=objective, new=case.new.values)
+        target = case.target[asked]
+        moment = kernel.moments(layout.items, layout.cells, layout.goal, asked, target)
+        answers = len(layout.names)
+        share = np.full(answers, kernel.SEEN / answers)
+        np.add.at(share, target[target >= 0], 1.0)
+        share /= share.sum()
+        cells = layout.cells
+        wrong = (cells.right != cells.old)[layout.items.cell[asked]] & (target >= 0)
+        mended = (0.5 + np.sum(target[wrong] == cells.right[layout.items.cell[asked]][wrong])) / (1.0 + wrong.sum())
+        for cell in range(len(cells.label)):
+            usual = np.where(np.arange(answers) == cells.old[cell], 0.0, share)
+            usual /= usual.sum()
+            if cells.right[cell] != cells.old[cell]:
+                usual *= 1.0 - mended
+                usual[cells.right[cell]] += mended
+            seen = np.bincount(target[(layout.items.cell[asked] == cell) & (target >= 0)], minlength=answers)
+            to = (seen + kernel.SEEN * usual) / (seen.sum() + kernel.SEEN)
+            weights = layout.goal.weights[cells.label[cell]]
+            assert moment[cell, 0] == weights[cells.old[cell]]
+            assert moment[cell, 1] == pytest.approx(weights @ to)
+            assert moment[cell, 2] == pytest.approx(weights**2 @ to)
+            assert moment[cell, 3] == pytest.approx((weights * to) @ (weights * to))
+
+
+@pytest.mark.parametrize("size", [1, 50, 399, 400, 1000])
+def test_chances_add_up_to_the_batch_and_none_is_above_one(case: Case, size: int) -> None:
+    layout = case.layout
+    done = np.zeros(400, np.bool_)
+    done[::7] = True
+    asked = np.flatnonzero(done).astype(np.int32)
+    model = kernel.fit(layout.items, layout.cells, layout.goal, layout.prior, asked, np.ones(len(asked)))
+    moment = kernel.moments(layout.items, layout.cells, layout.goal, asked, case.target[asked])
+    chance = kernel.chances(layout.items, layout.cells, layout.goal, model, moment, done, size)
+    left = int((~done).sum())
+    assert chance.sum() == pytest.approx(min(size, left))
+    assert not chance[done].any()
+    assert ((chance[~done] > 0) & (chance[~done] <= 1)).all()
+
+
+def test_items_are_drawn_as_often_as_their_chance_says(case: Case) -> None:
+    rng = np.random.default_rng(3)
+    chance = rng.random(400) ** 3
+    chance[5] = 1.0
+    chance[6] = 0.0
+    chance *= 40 / chance.sum()
+    chance = np.minimum(chance, 1.0)
+    times = np.zeros(400)
+    runs = 4000
+    for run in range(runs):
+        batch = kernel.draw(case.layout.items.order, chance, np.uint64(run_key(0, run)), 1)
+        assert len(set(batch.tolist())) == len(batch)
+        assert abs(len(batch) - chance.sum()) < 1.0 + 1e-9
+        times[batch] += 1
+    assert np.abs(times / runs - chance).max() < 5 * np.sqrt(0.25 / runs)
+
+
+def test_estimates_are_right_on_average_wherever_a_batch_is_interrupted(case: Case) -> None:
+    stops = [30, 75, 100, 130, 250]
+    errors, mean = case.simulated(3000, stops)
+    mse = (errors**2).mean(axis=0)
+    bias = ((mean - case.shift) ** 2).sum(axis=(1, 2)) - mse / len(errors)
+    assert (bias / mse < 0.02).all(), bias / mse
+    assert (np.diff(mse) < 0).all()
+
+
+def test_all_answers_give_the_exact_shift(case: Case) -> None:
+    errors, _ = case.simulated(3, [400, 1000])
+    assert errors.max() < 1e-9
+
+
+def test_it_needs_fewer_queries_than_a_random_sample(case: Case) -> None:
+    errors, _ = case.simulated(300, [200])
+    rng = np.random.default_rng(0)
+    label, layout = case.data.label.codes, case.layout
+    by_chance = []
+    for _ in range(300):
+        sample = rng.choice(400, 200, replace=False)
+        found = np.zeros_like(case.shift)
+        for item in sample[case.target[sample] >= 0]:
+            found[label[item], case.target[item]] += 1 / 200
+            found[label[item], layout.old[item]] -= 1 / 200
+        by_chance.append(np.sum((found - case.shift) ** 2))
+    assert (errors**2).mean() < 0.8 * np.mean(by_chance)
+
+
+def play(source: Predictive, case: Case, queries: int, rng: np.random.Generator) -> list[Query]:
+    """Ask so many, answering in a random order with some outstanding, as a network does."""
+    asked: list[Query] = []
+    waiting: list[Query] = []
+    while len(asked) < queries:
+        more = source.ask(min(int(rng.integers(1, 9)), queries - len(asked)))
+        asked += more
+        waiting += more
+        if not waiting:
+            break
+        rng.shuffle(waiting)
+        for query in waiting[: 1 + len(waiting) // 2]:
+            source.tell(Answer(query.item, case.new.values[case.new.codes[query.item]]))
+        waiting = waiting[1 + len(waiting) // 2 :]
+    for query in waiting:
+        source.tell(Answer(query.item, case.new.values[case.new.codes[query.item]]))
+    return asked
+
+
+def live_layout(case: Case) -> Layout:
+    """As a live run sees it: the new answers' names are not known beforehand."""
+    return Layout.of(case.data.label, case.clues, weight=case.weight)
+
+
+def test_what_is_asked_depends_on_the_answers_and_not_on_their_order(case: Case) -> None:
+    one, other = (Predictive(live_layout(case), case.clues, seed=5) for _ in range(2))
+    first = play(one, case, 230, np.random.default_rng(0))
+    second = play(other, case, 230, np.random.default_rng(99))
+    assert first == second
+    assert len({query.item for query in first}) == 230
+    assert [query.batch for query in first[:4]] == [0, 1, 0, 1]
+    assert {query.chance for query in first if query.batch == 0} == {1.0}
+
+
+@pytest.mark.parametrize("answered", [1, 37, 58, 59, 150])
+def test_a_run_goes_on_from_its_journal(case: Case, answered: int) -> None:
+    whole = play(Predictive(live_layout(case), case.clues, seed=5), case, 240, np.random.default_rng(0))
+    again = Predictive(live_layout(case), case.clues, seed=5)
+    for query in whole[:answered]:
+        again.sent(query)
+        if query is not whole[0]:
+            again.tell(Answer(query.item, case.new.values[case.new.codes[query.item]]))
+    assert again.pending == [whole[0]]
+    again.tell(Answer(whole[0].item, case.new.values[case.new.codes[whole[0].item]]))
+    assert play(again, case, 240 - answered, np.random.default_rng(1)) == whole[answered:]
+
+
+def test_a_batch_that_cannot_be_drawn_again_counts_as_a_smaller_one(case: Case) -> None:
+    whole = play(Predictive(live_layout(case), case.clues, seed=5), case, 80, np.random.default_rng(0))
+    last = whole[-1].batch
+    again = Predictive(live_layout(case), case.clues, seed=5)
+    for query in whole:
+        other = query if query.batch != last else replace(query, chance=0.5 * (query.chance or 0.0))
+        again.sent(other)
+        again.tell(Answer(query.item, case.new.values[case.new.codes[query.item]]))
+    more = again.ask(20)
+    assert {query.batch for query in more} == {(last or 0) + 1}
+    assert not {query.item for query in more} & {query.item for query in whole}
+
+
+def draws_of(queries: list[Query]) -> Draws:
+    return Draws(
+        np.array([query.batch for query in queries], np.int32),
+        np.array([query.chance for query in queries], np.float64),
+        np.array([query.batch_size for query in queries], np.int64),
+    )
+
+
+def answers_to(case: Case, queries: list[Query]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Column]:
+    places = np.array([query.item for query in queries], np.int64)
+    return places, Column("new", case.new.values, case.new.codes[places])
+
+
+def test_the_estimate_of_a_run_is_that_of_the_replays(case: Case) -> None:
+    asked = play(Predictive(case.layout, case.clues, seed=2), case, 160, np.random.default_rng(0))
+    places, answers = answers_to(case, asked)
+    found = weighed(case.layout, case.strata, places, answers, draws_of(asked), old=case.old)
+    sizes = np.array([len(case.layout.canaries), 50, 50, 52, 50])
+    batch = np.array([query.batch for query in asked], np.int32)
+    sizes = np.array([next(query.batch_size for query in asked if query.batch == e) for e in range(batch.max() + 1)])
+    left = 400 - np.concatenate(([0], np.cumsum(np.bincount(batch))[:-1]))
+    counts, _ = kernel.weigh(batch, np.array([query.chance for query in asked]), sizes, left)
+    shift = np.zeros_like(case.shift)
+    kernel.add_up(case.layout.items, case.layout.cells, places.astype(np.int32), case.target[places], counts, shift)
+    names = case.layout.names
+    expected = estimate.true_matrix(case.strata, case.old).on(names).values + shift
+    if (expected >= 0).all():
+        np.testing.assert_allclose(found.shift.new.on(names).values, expected, atol=1e-12)
+    assert found.shift.new.values.sum() == pytest.approx(1.0)
+
+
+def test_the_estimate_knows_how_far_it_is_off() -> None:
+    case = Case(1500, share=0.1, seed=4)
+    truth = estimate.true_matrix(case.strata, case.new)
+    squared, known, inside, gain = [], [], [], []
+    for seed in range(60):
+        asked = play(Predictive(live_layout(case), case.clues, seed=seed), case, 300, np.random.default_rng(seed))
+        places, answers = answers_to(case, asked)
+        found = weighed(live_layout(case), case.strata, places, answers, draws_of(asked), old=case.old)
+        names = truth.predictions
+        error = float(np.linalg.norm(found.shift.new.on(names).values - truth.values))
+        squared.append(error**2)
+        known.append(found.matrix.error2)
+        inside.append(error <= found.matrix.bound(0.95))
+        true_gain = truth.accuracy - estimate.true_matrix(case.strata, case.old).accuracy
+        gain.append(abs(found.shift.accuracy.change - true_gain) <= found.accuracy.margin(0.95))
+    assert 0.75 < np.mean(known) / np.mean(squared) < 1.35
+    assert np.mean(inside) >= 0.9
+    assert np.mean(gain) >= 0.9
+
+
+def test_an_answer_never_heard_before_is_one_of_the_matrix() -> None:
+    case = Case(200)
+    source = Predictive(live_layout(case), case.clues)
+    asked = source.ask(60)
+    for query in asked:
+        source.tell(Answer(query.item, "surprise"))
+    while more := source.ask(50):
+        asked += more
+        for query in more:
+            source.tell(Answer(query.item, "surprise"))
+    assert len(asked) == 200
+    places = np.array([query.item for query in asked], np.int64)
+    answers = Column("new", ("surprise",), np.zeros(200, np.int32))
+    found = weighed(live_layout(case), case.strata, places, answers, draws_of(asked), old=case.old)
+    assert found.shift.new.values[:, found.shift.new.predictions.index("surprise")].sum() == pytest.approx(1.0)
+    assert found.matrix.error2 == pytest.approx(0.0, abs=1e-12)
+
+
+def test_items_of_no_weight_are_not_asked() -> None:
+    weight = np.full(300, 1 / 150)
+    weight[::2] = 0.0
+    case = Case(300, weight=weight)
+    asked = play(Predictive(live_layout(case), case.clues), case, 300, np.random.default_rng(0))
+    assert len(asked) == 150
+    assert all(query.item % 2 for query in asked)
+
+
+def test_dear_items_are_asked_less_often() -> None:
+    case = Case(600)
+    cost = np.ones(600)
+    cost[::2] = 16.0
+    layout = Layout.of(case.data.label, case.clues, weight=case.weight, cost=cost, new=case.new.values)
+    picked, chance = kernel.next_batch(
+        layout.items, layout.cells, layout.goal, layout.prior, np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32),
+        np.zeros(600, np.bool_), np.uint64(1), 1,
+    )  # fmt: skip
+    dear = picked % 2 == 0
+    assert 2 * dear.sum() < (~dear).sum()
+    assert chance.min() > 0
+
+
+def test_free_answers_and_moved_confidences_are_clues() -> None:
+    old = Column("old", ("a", "b"), np.array([0, 0, 1, 1], np.int32))
+    other = Column("other", ("b", "c"), np.array([0, 1, 0, 1], np.int32))
+    assert Clues(old, also=(other,)).disagreeing().ravel().tolist() == [1.0, 1.0, 0.0, 1.0]
+    target = np.array([-1, -1, 3, -1], np.int32)
+    moved = changed(target, np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.5, 0.6, 0.5, np.nan]))
+    assert moved[0] == moved[3] == 0.0
+    assert moved[2] == 1.0
+    assert 0.0 < moved[1] < 1.0
