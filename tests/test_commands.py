@@ -134,7 +134,9 @@ def test_the_summary_says_what_changed(server: Server, project: Path) -> None:
         "250 queries for 0.25",
     ):
         assert words in shown.stdout
-    assert "does not allow for the sampling being adaptive" in shown.stderr
+    assert "method predictive: of every item it is known: its old answer, how sure that was, its words" in shown.stderr
+    assert "does not allow for the sampling being adaptive" not in shown.stderr
+    assert "does not allow for the sampling being adaptive" in run("assess", "--budget", "250", "--method", "paired").stderr
 
 
 @pytest.mark.usefixtures("project")

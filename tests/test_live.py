@@ -623,7 +623,8 @@ def test_known_answers_are_taken_over_without_asking(server: Server, tmp_path: P
 def test_folding_the_journal_afresh_gives_the_result_that_was_given(server: Server, tmp_path: Path) -> None:
     store, old = tmp_path / "s.db", masa.Column("old", ("pos",), np.zeros(300, np.int32))
     server.delay = 0.005
-    found = masa.assess(data(), client(server), baseline=old, budget=200, store=store, limits=Limits(concurrency=32))
+    limits = Limits(concurrency=32)
+    found = masa.assess(data(), client(server), baseline=old, budget=200, store=store, limits=limits, method="masa")
     with opened(store) as kept:
         past = journal.past(kept, 1)
     sampler = masa.Sampler(masa.Strata.build(data().label))
@@ -632,6 +633,74 @@ def test_folding_the_journal_afresh_gives_the_result_that_was_given(server: Serv
         sampler.tell(masa.Answer(place[key], recorded.prediction))
     assert found.shift is not None
     assert masa.matrix(sampler.tally()).on(found.shift.new.predictions).values == pytest.approx(found.shift.new.values, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["predictive", "paired", "adaptive"])
+def test_a_run_in_pieces_gives_what_a_run_in_one_gives(server: Server, tmp_path: Path, method: str) -> None:
+    """Batches are drawn again from the journal; what strata are asked next depends on the order of answers, so one at a time."""
+    whole, parts = tmp_path / "whole.db", tmp_path / "parts.db"
+    limits = QUICK if method == "predictive" else ONE
+    for store in (whole, parts):
+        baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    server.change = lambda text, label: "neg" if "lovely" in text else label
+    one = masa.assess(data(), client(server), budget=190, store=whole, limits=limits, method=method)
+    for budget in (1, 17, 60, 61, 120, 190):
+        paused = masa.assess(data(), client(server), budget=budget, store=parts, limits=limits, method=method)
+        with opened(parts) as kept:
+            history.pause(kept, paused.run, "interrupted")
+    assert sorted(calls(whole, 2)) == sorted(calls(parts, 2))
+    assert paused.to_dict() | {"notes": []} == one.to_dict() | {"notes": []}
+    with opened(parts) as kept:
+        drawn = journal.past(kept, 2).draws
+    assert len(drawn) == (190 if method == "predictive" else 0)
+    if drawn:
+        assert [batch for batch, _, _ in list(drawn.values())[:4]] == [0, 1, 0, 1]
+        assert all(0.0 < chance <= 1.0 for _, chance, _ in drawn.values())
+
+
+def test_a_batch_waits_for_its_last_answer_and_then_goes_on(tmp_path: Path) -> None:
+    """With more calls allowed than a batch has items, and some of them failing for good."""
+    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
+    limits = Limits(concurrency=200, first_wait=0.005, longest_wait=0.02, tries=2, failures=0.9)
+    with Server(faults=0.2, kinds=("500",)) as server:
+        server.delay = 0.01
+        found = masa.assess(data(), client(server), baseline=old, budget=1000, store=tmp_path / "s.db", limits=limits)
+    assert (found.method, found.stopped) == ("predictive", "exhausted")
+    assert found.answers + found.errors == 300
+    assert found.errors > 0
+
+
+def test_an_accepted_run_of_chosen_items_is_compared_with_by_its_estimate(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    server.change = lambda text, label: "neg" if "lovely" in text else label
+    first = masa.assess(data(), client(server), budget=200, store=store, limits=QUICK)
+    assert first.method == "predictive"
+    with opened(store) as kept:
+        history.accept(kept, first.run)
+    same = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK)
+    assert (same.method, same.moved, same.verdict != "changed") == ("adaptive", "no sign", True)
+    assert same.shift is not None
+    assert first.shift is not None
+    assert same.shift.accuracy.old == pytest.approx(first.shift.accuracy.new)
+    server.change = lambda _text, _label: "neu"
+    other = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, seed=1)
+    assert (other.moved, other.verdict) == ("yes", "changed")
+    with pytest.raises(masa.UsageError, match="every item.s old answer") as told:
+        masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, method="predictive")
+    assert told.value.exit_code == 2
+
+
+def test_a_store_of_an_older_masa_is_brought_up_to_date(tmp_path: Path, server: Server) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    with database(store) as connection:
+        for column in ("batch", "chance", "batch_size"):
+            connection.execute(f"ALTER TABLE call DROP COLUMN {column}")
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+        connection.commit()
+    found = masa.assess(data(), client(server), budget=100, store=store, limits=QUICK)
+    assert (found.method, found.moved, found.answers) == ("predictive", "no sign", 100)
 
 
 def test_a_full_disk_is_a_clear_error_and_what_was_written_stays(server: Server, tmp_path: Path) -> None:
