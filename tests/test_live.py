@@ -686,7 +686,7 @@ def test_an_accepted_run_of_chosen_items_is_compared_with_by_its_estimate(server
     server.change = lambda _text, _label: "neu"
     other = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, seed=1)
     assert (other.moved, other.verdict) == ("yes", "changed")
-    with pytest.raises(masa.UsageError, match="every item.s old answer") as told:
+    with pytest.raises(masa.UsageError, match=r"every item.s old answer") as told:
         masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, method="predictive")
     assert told.value.exit_code == 2
 
