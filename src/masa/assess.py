@@ -1,6 +1,7 @@
 """Assess an API: what it answers now against what it answered before. The only place where the sampler and a client meet."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from masa import history, journal, live
 from masa.budget import amount, billionths
 from masa.change import Estimated, differences, judged, moved, uniform_queries
+from masa.cheap import CHEAP, helped
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
 from masa.dataset import Dataset
@@ -54,6 +56,7 @@ async def assess_async(
     old_confidence: str | None = None,
     also: Sequence[str] = (),
     weights: "str | Mapping[str, Any] | None" = None,
+    cheap: tuple[str, str] | None = None,
     limits: Limits | None = None,
     name: str = "default",
     store: "str | Path | None" = DEFAULT,
@@ -69,6 +72,7 @@ async def assess_async(
     The client is one of masa's, a function that is given an item's text and gives a label, or `replay:COLUMN`. The baseline
     is a column of the data with the old answers, the number of a run in the store, or else the store's own for this name.
     `old_confidence` and `also` name columns of the data: numbers, and answers that are free. `weights` says what is to be known.
+    `cheap`, such as ("text", "review"), names an input column that a cheap model is trained on where nothing better is known.
     Everything is journalled in the store, so that the same call goes on where it was interrupted; `store=None` keeps nothing.
     """
     asked = as_client(client, data)
@@ -82,10 +86,17 @@ async def assess_async(
         old_confidence=old_confidence,
         also=tuple(also),
         objective=Objective.read(weights),
+        cheap=cheap,
     )
     spending = budgeted(asked, budget, money)
     with opened(store) as kept:
         data, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
+        if chosen.cheap is not None and not chosen.also and data.difficulty is None and old.confidence is None:
+            kind, column = chosen.cheap
+            data = helped(
+                data, column, kind=kind, folder=None if store is None else kept.path.parent / "cache", progress=progress
+            )
+            chosen = replace(chosen, also=(CHEAP,), difficulty="the confidence of a cheap model")
         plan = Plan.of(data, old, chosen)
         _refuse_other_strata(old, chosen, plan)
         draft = Draft(

@@ -48,6 +48,8 @@ Also = Annotated[
 TextOf = Annotated[
     str | None, typer.Option("--text", metavar="COL", help="Column with texts, whose words may tell what changed.")
 ]
+ImageOf = Annotated[str | None, typer.Option("--image", metavar="COL", help="Column with names of image files.")]
+SoundOf = Annotated[str | None, typer.Option("--sound", metavar="COL", help="Column with names of WAV files.")]
 CostOf = Annotated[str | None, typer.Option("--cost", metavar="COL", help="Column with the price of each item, to any scale.")]
 Weights = Annotated[
     str | None,
@@ -205,6 +207,9 @@ def assess(
     old: Old = None,
     old_confidence: OldConfidence = None,
     also: Also = None,
+    text: TextOf = None,
+    image: ImageOf = None,
+    sound: SoundOf = None,
     cost: CostOf = None,
     baseline: Annotated[
         int | None, typer.Option(metavar="RUN", help="Compare with this run. [default: the newest baseline]")
@@ -470,6 +475,44 @@ def validate(
     print_json(found.to_dict()) if as_json else print(found.text)
 
 
+def difficulty(
+    data: Data,
+    label: Label,
+    text: TextOf = None,
+    image: ImageOf = None,
+    sound: SoundOf = None,
+    id: Id = None,
+    old: Old = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write its answers and confidences as CSV.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Train a cheap model on the labelled data. Its confidence tells easy items from hard ones; nothing is asked."""
+    from masa.cheap import KINDS, cheap_model, save
+    from masa.dataset import read
+    from masa.store import DEFAULT
+
+    given = [(kind, name) for kind, name in zip(KINDS, (text, image, sound), strict=True) if name is not None]
+    if len(given) != 1:
+        raise UsageError("a cheap model is trained on one column", hint="give --text, --image or --sound COL")
+    kind, column = given[0]
+    with running(quiet=quiet, verbose=verbose) as progress:
+        found = read(data, label=label, id=id, predictions=[old] if old else [], inputs=[column])
+        cheap = cheap_model(found, column, kind=kind, folder=DEFAULT.parent / "cache", progress=progress)
+    saved = None if old is None else cheap.saves(found, found.predictions[old])
+    if out is not None:
+        save(found, cheap, out)
+    if as_json:
+        print_json({"items": len(found), "labels": len(found.label.values), "right": cheap.right, "saves": saved})
+        return
+    print(f"The cheap model is right about {cheap.right:.1%} of {len(found):,} items that it was not trained on.")
+    if saved is not None:
+        worth = f"take about {saved:.0%} fewer queries than" if saved >= 0.005 else "do not beat"
+        print(f"On the answers in {old!r} strata made of it {worth} one level a label.")
+    say(() if quiet or out is None else [f"wrote {out}: join it to the data, and name its columns with --also and --difficulty"])
+
+
 def clients(as_json: Json = False) -> None:
     """List the clients that can be named with --api."""
     from masa.clients import offered
@@ -535,7 +578,7 @@ def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet 
         told(terminal.estimate(result.found.shift, result.true, queries=result.found.queries, items=result.found.items))
 
 
-for command in (init, validate, baseline, assess, accept, compare, report, history, replay, clients, demo):
+for command in (init, validate, baseline, assess, accept, compare, report, history, replay, difficulty, clients, demo):
     app.command()(command)
 
 
@@ -560,6 +603,7 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "data.old_confidence": given.get("old_confidence"),
         "data.also": tuple(names(given.get("also"))),
         "data.cost": given.get("cost"),
+        **{f"data.{kind}": given.get(kind) for kind in ("text", "image", "sound")},
         "api.client": given["api"],
         "api.price": given["price"],
         "budget.queries": given["budget"],

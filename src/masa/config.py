@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from masa import clients, difficulty, history
 from masa.assess import assess
 from masa.budget import amount
+from masa.cheap import KINDS
 from masa.clients import Client, Context
 from masa.clients.replay import Options as ReplayOptions
 from masa.clients.replay import ReplayClient
@@ -71,6 +72,10 @@ class Data(Settings):
     """columns with answers that are free: a cheap model's first, then other vendors'"""
     cost: str | None = None
     """a column with the price of each item, to any scale"""
+    text: str | None = None
+    image: str | None = None
+    sound: str | None = None
+    """the input column that a cheap model may be trained on, where nothing tells easy items from hard ones"""
 
 
 class Api(Settings, extra="allow"):
@@ -212,8 +217,20 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
         old_confidence=sure,
         also=columns.also,
         objective=Objective.read(keys.weights),
+        cheap=cheap_column(columns),
     )
     return Task(config, data, client, data.predictions[columns.old] if columns.old else None, settings)
+
+
+def cheap_column(columns: Data) -> tuple[str, str] | None:
+    """Give what a cheap model may be trained on."""
+    found = [(kind, name) for kind in KINDS if (name := getattr(columns, kind)) is not None]
+    if len(found) > 1:
+        raise ConfigError("a cheap model is trained on one column", hint="give --text, --image or --sound")
+    for kind, name in found:
+        if name not in columns.input:
+            raise ConfigError(f"the {kind} column {name!r} is not an input", hint="name it in [data] input, or with --input, too")
+    return found[0] if found else None
 
 
 def made(api: Api, data: Dataset, inputs: tuple[str, ...]) -> Client:

@@ -42,6 +42,8 @@ class Settings:
     also: tuple[str, ...] = ()
     """columns with answers that are free, a cheap model's first"""
     objective: Objective = field(default_factory=Objective)
+    cheap: tuple[str, str] | None = None
+    """text, image or sound, and the column of it: a cheap model is trained where nothing tells easy items from hard ones"""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

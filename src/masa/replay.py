@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from masa import _kernel as kernel
 from masa import estimate, sampler
+from masa.cheap import CHEAP, helped
 from masa.clues import Clues, Words
 from masa.dataset import Dataset, read
 from masa.difficulty import beside, choose
@@ -252,6 +253,10 @@ def replay_file(
             f"{hardness.column!r} comes with the answers of {new!r}: a real assessment would know it only after paying for them"
         )
         data = replace(data, notes=(*data.notes, note))
+    if text is not None and not also and hardness.column is None:
+        progress = options.get("progress")
+        data = helped(data, text, progress=progress)
+        also, hardness = (CHEAP,), replace(hardness, words="the confidence of a cheap model")
     return replay(data, new=new, old=old, also=also, text=text, difficulty=hardness.words, **sure, **options)
 
 

@@ -301,20 +301,20 @@ class Rows:
     def inputs(self, names: Sequence[str]) -> "Inputs":
         """Give the texts of the input columns, kept on disk: a million of them would not fit in memory."""
         wanted = ", ".join(f"coalesce({self.numbers[name]}, '')" for name in names)
-        file = tempfile.TemporaryFile(prefix="masa-")  # noqa: SIM115 - it lives as long as the inputs
         ends = [0]
         end = 0
         found = self.connection.execute(f"SELECT {wanted} FROM rows ORDER BY {self.order}")
-        while rows := found.fetchmany(10_000):
-            texts = [text.encode() for row in rows for text in row]
-            for text in texts:
-                end += len(text)
-                ends.append(end)
-            file.write(b"".join(texts))
-        file.flush()
-        return Inputs(
-            tuple(names), mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if end else b"", np.array(ends, np.int64)
-        )
+        with tempfile.TemporaryFile(prefix="masa-") as file:
+            while rows := found.fetchmany(10_000):
+                texts = [text.encode() for row in rows for text in row]
+                for text in texts:
+                    end += len(text)
+                    ends.append(end)
+                file.write(b"".join(texts))
+            file.flush()
+            # The map keeps the file alive.
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if end else b""
+        return Inputs(tuple(names), content, np.array(ends, np.int64))
 
     def _fetch(self, expression: str) -> npt.NDArray[Any]:
         sql = f"SELECT {expression} AS value FROM rows ORDER BY {self.order}"
