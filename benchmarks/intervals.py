@@ -1,6 +1,6 @@
 """How often the intervals that `masa assess` shows hold, and how wide they are: the table in docs/method.md.
 
-python benchmarks/intervals.py FOLDER [RUNS]   FOLDER holds frugalml/*.parquet and vader/snippets.parquet: real predictions
+python benchmarks/intervals.py FOLDER [RUNS] [METHOD,...]   FOLDER holds frugalml/*.parquet and vader/snippets.parquet
 
 Each run asks as `masa assess --old COL` does, each item once, and is looked at after 500, 1,000 and 2,000 answers. The paper's 12
 cases have another vendor's answers as the old ones, as after a rewrite; VADER has two real updates; in the rest 3% of the
@@ -17,15 +17,15 @@ import numpy as np
 from frugalml import CASES
 
 from masa import estimate
-from masa.change import estimated
 from masa.dataset import Dataset, read
 from masa.old import Old
-from masa.records import Answer, Column, Shift
-from masa.sampler import Sampler
+from masa.plan import Plan, Settings
+from masa.records import Answer, Column, Query, Shift
 from masa.strata import Strata
+from masa.weighed import Draws
 
 BUDGETS = (500, 1_000, 2_000)
-METHODS = ("masa", "post-stratified")
+METHODS = ("masa", "post-stratified", "paired", "predictive")
 OTHER = {"yelp": "google", "imdb": "google", "waimai": "google", "shop": "google", "ferplus": "google", "expw": "microsoft"}
 
 
@@ -75,28 +75,38 @@ def loaded(update: Update, folder: Path) -> tuple[Dataset, Column, Column]:
     return data, old, Column("new", old.values, codes.astype(np.int32))
 
 
-def covered(update: Update, *, folder: Path, runs: int) -> dict[str, list[list[float]]]:
+def drawn(queries: list[Query]) -> Draws | None:
+    if not queries or queries[0].batch is None:
+        return None
+    return Draws(
+        np.array([query.batch for query in queries], np.int32),
+        np.array([query.chance for query in queries], np.float64),
+        np.array([query.batch_size for query in queries], np.int64),
+    )
+
+
+def covered(update: Update, *, folder: Path, runs: int, methods: tuple[str, ...] = METHODS) -> dict[str, list[list[float]]]:
     """Give, by method and budget, how often the interval for accuracy and the bound on the error hold, and how wide it is."""
     data, old, new = loaded(update, folder)
     strata = Strata.build(data.label, difficulty=data.difficulty)
     said = [new.values[code] for code in new.codes]
     truth = Shift(estimate.true_matrix(strata, old), estimate.true_matrix(strata, new))
-    known = Old(np.arange(len(data)), old, complete=True)
+    known = Old(np.arange(len(data)), old, complete=True, confidence=data.difficulty)
     result: dict[str, list[list[float]]] = {}
-    for method in METHODS:
+    for method in methods:
         done = [budget for budget in BUDGETS if budget < len(data)]
         held = np.zeros((len(done), 3))
         for run in range(runs):
-            sampler = Sampler(strata, method=method, seed=run)
-            asked: list[int] = []
+            plan = Plan.of(data, known, Settings(method, seed=run))
+            asked: list[Query] = []
             for place, budget in enumerate(done):
                 while len(asked) < budget:
-                    for query in sampler.ask(1):
-                        sampler.tell(Answer(query.item, said[query.item]))
-                        asked.append(query.item)
-                places = np.sort(np.array(asked, np.int64))
+                    for query in plan.source.ask(1):
+                        plan.source.tell(Answer(query.item, said[query.item]))
+                        asked.append(query)
+                places = np.array([query.item for query in asked], np.int64)
                 answers = Column(new.name, new.values, new.codes[places])
-                found = estimated(strata, known, places, answers, finite=True)
+                found = plan.estimated(known, places, answers, drawn(asked), finite=True)
                 interval = found.interval(0.95)
                 held[place] += (
                     interval.low <= truth.accuracy.change <= interval.high,
@@ -109,11 +119,14 @@ def covered(update: Update, *, folder: Path, runs: int) -> dict[str, list[list[f
 
 def main() -> None:
     folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    methods = tuple(sys.argv[3].split(",")) if len(sys.argv) > 3 else METHODS
     print(f"{runs} runs; how often the 95% interval for the change of accuracy and the bound on the error of the shift hold\n")
     print("| case | method | " + " | ".join(f"accuracy {n:,} | width | matrix {n:,}" for n in BUDGETS) + " |")
     print("|---|---|" + "---|" * 9)
     with ProcessPoolExecutor(2) as pool:
-        for update, result in zip(UPDATES, pool.map(partial(covered, folder=folder, runs=runs), UPDATES), strict=True):
+        for update, result in zip(
+            UPDATES, pool.map(partial(covered, folder=folder, runs=runs, methods=methods), UPDATES), strict=True
+        ):
             for method, rows in result.items():
                 cells = [f"{a:.3f} | {w:.3f} | {m:.3f}" for a, m, w in rows] + ["- | - | -"] * (len(BUDGETS) - len(rows))
                 print(f"| {update.name} | {method} | " + " | ".join(cells) + " |", flush=True)
