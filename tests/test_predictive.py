@@ -1,11 +1,13 @@
 """Predictive sampling: the model, the batches, and what they say of the shift."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+import masa
 from masa import _predictive as kernel
 from masa import estimate
 from masa._kernel import run_key
@@ -359,3 +361,38 @@ def test_free_answers_and_moved_confidences_are_clues() -> None:
     assert moved[0] == moved[3] == 0.0
     assert moved[2] == 1.0
     assert 0.0 < moved[1] < 1.0
+
+
+def test_groups_are_known_alike_and_the_gap_between_them_is_told() -> None:
+    """A small group that got worse among a large one that did not."""
+    rng = np.random.default_rng(0)
+    items = 4000
+    small = rng.random(items) < 0.1
+    label = rng.integers(0, 2, items)
+    old = np.where(rng.random(items) < np.where(small, 0.8, 0.9), label, 1 - label)
+    new = np.where(small & (rng.random(items) < 0.25), 1 - label, old)
+    data = Dataset.of(
+        [f"l{i}" for i in label],
+        predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]},
+        group=["few" if one else "many" for one in small],
+    )
+    truth = [(new[part] == label[part]).mean() - (old[part] == label[part]).mean() for part in (small, ~small)]
+    inside = []
+    for seed in range(25):
+        found = masa.assess(data, "replay:new", baseline="old", budget=500, store=None, seed=seed)
+        few, many = found.groups
+        assert (few.group, many.group, few.items + many.items) == ("few", "many", items)
+        assert few.answers > 120  # A tenth of the items, and far more than a tenth of the answers.
+        assert few.change is not None
+        assert many.change is not None
+        assert found.gap is not None
+        assert (found.gap.best, found.gap.worst) == ("many", "few")
+        assert found.gap.change.estimate == pytest.approx(many.change.estimate - few.change.estimate)
+        inside += [few.change.low <= truth[0] <= few.change.high, many.change.low <= truth[1] <= many.change.high]
+        inside.append(found.gap.change.low <= truth[1] - truth[0] <= found.gap.change.high)
+        assert found.gap.change.low > 0.0
+    assert np.mean(inside) >= 0.92
+    again = masa.Assessment.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert (again.groups, again.gap) == (found.groups, found.gap)
+    with pytest.raises(masa.UsageError, match="does not know groups"):
+        masa.assess(data, "replay:new", baseline="old", budget=500, store=None, method="paired")

@@ -9,7 +9,7 @@ import numpy as np
 
 from masa import history, journal, live
 from masa.budget import amount, billionths
-from masa.change import Estimated, differences, judged, moved, uniform_queries
+from masa.change import Estimated, by_group, differences, judged, moved, uniform_queries
 from masa.cheap import CHEAP, helped
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
@@ -170,6 +170,7 @@ def conclude(
     if called and ", " in called:
         notes.append(f"the provider named more than one version during this run: {called}")
     finished = stopped not in ("failures", "interrupted")
+    groups, gap = ((), None) if found is None else by_group(found, data, old, places, settings.confidence)
     result = Assessment(
         run=session.run.id,
         **judged(found, strata, places, finished=finished, tolerance=settings.tolerance, confidence=settings.confidence),
@@ -188,6 +189,8 @@ def conclude(
         method=plan.method,
         seed=settings.seed,
         sides=sides,
+        groups=groups,
+        gap=gap,
         notes=tuple(notes),
     )
     return result, found

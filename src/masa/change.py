@@ -12,7 +12,21 @@ from masa.intervals import Spread
 from masa.old import Old
 from masa.paired import paired
 from masa.predictive import Layout
-from masa.records import ERROR, ChangedItem, Column, Floats, Interval, Ints, Matrix, Shift, Surprise, Tally, in_order
+from masa.records import (
+    ERROR,
+    ChangedItem,
+    Column,
+    Floats,
+    Gap,
+    GroupReport,
+    Interval,
+    Ints,
+    Matrix,
+    Shift,
+    Surprise,
+    Tally,
+    in_order,
+)
 from masa.sampler import counted
 from masa.strata import Strata
 from masa.weighed import Draws, weighed
@@ -34,6 +48,8 @@ class Estimated:
     deviations: Floats
     """(L, P) of the entries of the shift"""
     old_blind: float = 0.0
+    groups: "tuple[tuple[float, Spread] | None, ...]" = ()
+    """by group, the change of its share of right answers, and how far that may be off"""
 
     def now(self) -> dict[str, Any]:
         """Give the new matrix and how sure it is, to be compared with later."""
@@ -123,12 +139,20 @@ def _since(strata: Strata, then: Mapping[str, Any], places: Ints, answers: Colum
 
 
 def estimated_in_batches(
-    layout: Layout, strata: Strata, old: Old, places: Ints, answers: Column, draws: Draws, *, finite: bool
+    layout: Layout,
+    strata: Strata,
+    old: Old,
+    places: Ints,
+    answers: Column,
+    draws: Draws,
+    *,
+    group: Column | None = None,
+    finite: bool,
 ) -> Estimated:
     """Estimate the shift from answers to items that were asked with known chances; every item's old answer is known."""
-    found = weighed(layout, strata, places, answers, draws, old=old.answers, finite=finite)
+    found = weighed(layout, strata, places, answers, draws, old=old.answers, group=group, finite=finite)
     if finite:
-        return Estimated(found.shift, found.matrix, found.accuracy, found.deviations)
+        return Estimated(found.shift, found.matrix, found.accuracy, found.deviations, groups=found.groups)
     # Where an API contradicts itself, its old answers are one sample of what they might have been.
     then = counted(strata, old.places, old.answers)
     side = _on(then, found.shift.new.predictions)
@@ -138,7 +162,39 @@ def estimated_in_batches(
         found.matrix + intervals.matrix_spread(then, strata.size, finite=False),
         found.accuracy + intervals.accuracy_spread(then, strata.size, finite=False),
         np.hypot(found.deviations, scatter),
+        groups=found.groups,
     )
+
+
+def by_group(
+    found: Estimated, data: Dataset, old: Old, places: Ints, confidence: float
+) -> tuple[tuple[GroupReport, ...], Gap | None]:
+    """Tell how the share of right answers changed in each group, and the gap between the best and the worst of them before."""
+    group = data.group
+    if group is None or not found.groups:
+        return (), None
+    code = {name: place for place, name in enumerate(old.answers.values)}
+    right = np.array([code.get(name, -1) for name in data.label.values], np.int64)[data.label.codes] == old.answers.codes
+    items = np.bincount(group.codes, minlength=len(group.values))
+    before = np.bincount(group.codes, right, len(group.values)) / items
+    asked = np.bincount(group.codes[places], minlength=len(group.values))
+
+    def interval(change: float, spread: Spread) -> Interval:
+        margin = spread.margin(confidence)
+        return Interval(change, max(-1.0, change - margin), min(1.0, change + margin))
+
+    reports = tuple(
+        GroupReport(
+            name, int(items[g]), int(asked[g]), float(before[g]), None if (told := found.groups[g]) is None else interval(*told)
+        )
+        for g, name in enumerate(group.values)
+    )
+    best, worst = found.groups[int(before.argmax())], found.groups[int(before.argmin())]
+    if best is None or worst is None or best is worst:
+        return reports, None
+    ends = group.values[int(before.argmax())], group.values[int(before.argmin())]
+    change = interval(best[0] - worst[0], best[1] + worst[1])
+    return reports, Gap(*ends, float(before.max() - before.min()), change)
 
 
 def _rates(matrix: Matrix, shift: Shift) -> Floats:

@@ -51,6 +51,10 @@ TextOf = Annotated[
 ImageOf = Annotated[str | None, typer.Option("--image", metavar="COL", help="Column with names of image files.")]
 SoundOf = Annotated[str | None, typer.Option("--sound", metavar="COL", help="Column with names of WAV files.")]
 CostOf = Annotated[str | None, typer.Option("--cost", metavar="COL", help="Column with the price of each item, to any scale.")]
+GroupOf = Annotated[
+    str | None,
+    typer.Option("--group", metavar="COL", help="Column with groups, each to be known as well as the others."),
+]
 Weights = Annotated[
     str | None,
     typer.Option(
@@ -211,6 +215,7 @@ def assess(
     image: ImageOf = None,
     sound: SoundOf = None,
     cost: CostOf = None,
+    group: GroupOf = None,
     baseline: Annotated[
         int | None, typer.Option(metavar="RUN", help="Compare with this run. [default: the newest baseline]")
     ] = None,
@@ -451,6 +456,7 @@ def validate(
     old_confidence: OldConfidence = None,
     also: Also = None,
     cost: CostOf = None,
+    group: GroupOf = None,
     difficulty: Difficulty = None,
     levels: OptionalLevels = None,
     method: LiveMethod = None,
@@ -603,6 +609,7 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "data.old_confidence": given.get("old_confidence"),
         "data.also": tuple(names(given.get("also"))),
         "data.cost": given.get("cost"),
+        "data.group": given.get("group"),
         **{f"data.{kind}": given.get(kind) for kind in ("text", "image", "sound")},
         "api.client": given["api"],
         "api.price": given["price"],

@@ -72,6 +72,8 @@ class Data(Settings):
     """columns with answers that are free: a cheap model's first, then other vendors'"""
     cost: str | None = None
     """a column with the price of each item, to any scale"""
+    group: str | None = None
+    """a column with the group of each item, for audits"""
     text: str | None = None
     image: str | None = None
     sound: str | None = None
@@ -201,6 +203,7 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
         predictions=[*answers, *columns.also],
         difficulty=hard.column,
         cost=columns.cost,
+        group=columns.group,
         numbers=() if sure is None else (sure,),
         inputs=columns.input,
     )

@@ -91,6 +91,7 @@ class Dataset:
         difficulty: Sequence[float] | Floats | None = None,
         numbers: Mapping[str, Sequence[float] | Floats] | None = None,
         inputs: Mapping[str, Sequence[str]] | None = None,
+        group: Sequence[object] | None = None,
         source: str = "memory",
     ) -> "Dataset":
         """Make a data set of columns in memory, checked like a file's; inputs are the texts that the API is shown.
@@ -103,6 +104,7 @@ class Dataset:
         answers = predictions or {}
         shown = {name: [str(text) for text in texts] for name, texts in (inputs or {}).items()}
         columns: list[Sequence[object] | Floats] = [label, *answers.values(), *shown.values(), *more.values()]
+        columns += [] if group is None else [group]
         lengths = {len(column) for column in columns} | ({len(hardness)} if hardness is not None else set())
         if lengths != {len(label)} or not len(label):
             raise DataError(f"columns of {sorted(lengths)} items", hint="give columns of the same length, of one item or more")
@@ -122,6 +124,7 @@ class Dataset:
             labels,
             coded,
             difficulty=hardness,
+            group=None if group is None else _coded("group", group, most=MAX_PREDICTIONS),
             numbers=more,
             keys=_keys(shown, [labels.values[code] for code in labels.codes]),
             inputs=_in_memory(shown) if shown else None,

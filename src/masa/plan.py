@@ -69,6 +69,7 @@ class Plan:
     """what the strata's levels are, in words"""
     layout: Layout | None = None
     """where items are drawn in batches"""
+    group: Column | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -90,9 +91,22 @@ class Plan:
         if method == "predictive" and clues is not None:
             weight = np.empty(len(data))
             weight[strata.items] = (strata.weight / strata.size)[strata.of_position]
-            layout = Layout.of(data.label, clues, weight=weight, objective=settings.objective, cost=data.cost, seed=settings.seed)
+            layout = Layout.of(
+                data.label,
+                clues,
+                weight=weight,
+                objective=settings.objective,
+                cost=data.cost,
+                group=data.group,
+                seed=settings.seed,
+            )
             source = Predictive(layout, clues, seed=settings.seed)
-            return cls(method, strata, source, difficulty, layout, tuple(notes))
+            return cls(method, strata, source, difficulty, layout, data.group, tuple(notes))
+        if data.group is not None:
+            raise UsageError(
+                f"the method {method} does not know groups",
+                hint="use predictive, which needs every item's old answer (masa baseline)",
+            )
         common: dict[str, Any] = {"objective": settings.objective, "cost": data.cost, "seed": settings.seed}
         if method == "paired" and clues is not None:
             known = clues if clues.confidence is not None else replace(clues, confidence=data.difficulty)
@@ -109,7 +123,7 @@ class Plan:
         """Estimate the shift from these answers."""
         if self.layout is None or draws is None:
             return estimated(self.strata, old, places, answers, finite=finite)
-        return estimated_in_batches(self.layout, self.strata, old, places, answers, draws, finite=finite)
+        return estimated_in_batches(self.layout, self.strata, old, places, answers, draws, group=self.group, finite=finite)
 
 
 def _also(data: Dataset, name: str) -> Column:

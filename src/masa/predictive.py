@@ -47,10 +47,14 @@ class Layout:
         weight: Floats,
         objective: Objective | None = None,
         cost: Floats | None = None,
+        group: Column | None = None,
         new: Sequence[str] = (),
         seed: int = 0,
     ) -> "Layout":
-        """Lay the items out; weight (N,) is the share of each in the estimate, cost (N,) its price."""
+        """Lay the items out; weight (N,) is the share of each in the estimate, cost (N,) its price.
+
+        With groups (N,) each of them is to be known as well as the others, however small.
+        """
         wanted = objective or Objective()
         names = layout_names(label, clues.old, new)
         place = {name: code for code, name in enumerate(names)}
@@ -69,6 +73,9 @@ class Layout:
         numbers = np.array(columns, np.float32).T.copy()
         words = clues.words or Words(np.zeros(len(old) + 1, np.int64), np.zeros(0, np.int32))
         price = np.ones(len(old)) if cost is None else np.maximum(cost, 1e-12)
+        urge = weight / np.sqrt(price)
+        if group is not None:
+            urge /= np.bincount(group.codes, weight, len(group.values))[group.codes] + 1e-300
         return cls(
             labels=label.values,
             names=names,
@@ -78,7 +85,7 @@ class Layout:
                 word_start=words.start,
                 words=words.codes,
                 weight=weight,
-                urge=weight / np.sqrt(price),
+                urge=urge,
                 order=np.lexsort((rank, old, label.codes)).astype(np.int32),
             ),
             cells=kernel.Cells(cell_label, cell_old, right[cell_label], np.bincount(cell, weight, len(kinds)).astype(np.float64)),

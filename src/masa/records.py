@@ -430,6 +430,50 @@ class ChangedItem:
     new: str
 
 
+@dataclass(frozen=True, slots=True)
+class GroupReport:
+    """How the share of right answers changed in one group of items."""
+
+    group: str
+    items: int
+    answers: int
+    old: float
+    change: Interval | None
+    """None while nothing of the group was answered"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `masa assess --json` prints of a group."""
+        own = {"group": self.group, "items": self.items, "answers": self.answers, "old": self.old}
+        return own | {key: None if self.change is None else getattr(self.change, key) for key in ("estimate", "low", "high")}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "GroupReport":
+        """Read what `to_dict` gives."""
+        ends = [content[key] for key in ("estimate", "low", "high")]
+        own = {key: content[key] for key in ("group", "items", "answers", "old")}
+        return cls(**own, change=None if ends[0] is None else Interval(*ends))
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How the gap between two groups changed: the one with most right answers before, and the one with fewest."""
+
+    best: str
+    worst: str
+    old: float
+    change: Interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `masa assess --json` prints of it."""
+        return {"best": self.best, "worst": self.worst, "old": self.old, **asdict(self.change)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Gap":
+        """Read what `to_dict` gives."""
+        change = Interval(content["estimate"], content["low"], content["high"])
+        return cls(content["best"], content["worst"], content["old"], change)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Assessment:
     """One run, from budget to verdict."""
@@ -469,6 +513,9 @@ class Assessment:
     seed: int
     sides: tuple[str, str] = ("before", "now")
     """what is compared with what"""
+    groups: tuple[GroupReport, ...] = ()
+    gap: Gap | None = None
+    """where there are groups with answers"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -522,6 +569,8 @@ class Assessment:
             changed_items=tuple(ChangedItem(**item) for item in content["changed_items"]),
             api_version=Versions(**content["api_version"]),
             sides=tuple(content["sides"]),
+            groups=tuple(map(GroupReport.from_dict, content.get("groups", ()))),
+            gap=None if content.get("gap") is None else Gap.from_dict(content["gap"]),
             notes=tuple(content["notes"]),
         )
 
@@ -564,6 +613,8 @@ class Assessment:
             "api_version": asdict(self.api_version),
             "uniform_queries": self.uniform_queries,
             "sides": list(self.sides),
+            "groups": [group.to_dict() for group in self.groups],
+            "gap": None if self.gap is None else self.gap.to_dict(),
             "notes": list(self.notes),
         }
 

@@ -1,6 +1,6 @@
 """Estimate a change from answers to items that were asked with known chances, batch by batch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -35,14 +35,25 @@ class Weighed:
     accuracy: Spread
     deviations: Floats
     """(L, P) the standard error of each entry of the shift"""
+    groups: tuple[tuple[float, Spread] | None, ...] = ()
+    """by group, the change of its share of right answers, and how far that may be off; None where nothing was answered"""
 
 
 def weighed(
-    layout: Layout, strata: Strata, places: Ints, answers: Column, draws: Draws, *, old: Column, finite: bool = True
+    layout: Layout,
+    strata: Strata,
+    places: Ints,
+    answers: Column,
+    draws: Draws,
+    *,
+    old: Column,
+    group: Column | None = None,
+    finite: bool = True,
 ) -> Weighed:
-    """Estimate the shift from the answers about these places (n,); old are the old answers of all items (N,).
+    """Estimate the shift from the answers about these places (n,).
 
-    Strata are only reported by. What a label without answers does is not known, and counts as zero.
+    Old are the old answers of all items (N,), group is what group each belongs to (N,). Strata are only reported by. What a
+    label without answers does is not known, and counts as zero.
     """
     before = estimate.true_matrix(strata, old)
     names = in_order(before.predictions + answers.values)
@@ -60,7 +71,8 @@ def weighed(
         Matrix(layout.labels, names, after),
         estimate.stratum_reports(counted(strata, places, answers), strata),
     )
-    return Weighed(shift, matrix, accuracy, deviations)
+    groups = () if group is None else sums.by_group(group.codes[places], len(group.values))
+    return Weighed(shift, matrix, accuracy, deviations, groups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,8 +203,7 @@ class _Sums:
             covariance = covariance - cross - cross.T + (mean * total[:, None]).T @ mean
             squared = covariance @ covariance
             traces += np.trace(covariance), np.trace(squared), np.sum(squared * covariance)
-        right = self.cell_right[self.cell]
-        gain = (self.new == right).astype(np.float64) - (self.old == right)
+        gain = self.gain()
         usual = np.where(self.cell_wrong, self.one * self.mended, 0.0)
         mean_gain = (np.bincount(self.cell, self.counts * gain, len(self.reach)) + usual) / (self.reach + self.one)
         known = (float(traces[0]), float(traces[1]), float(traces[2])) if np.isfinite(traces).all() else (0.0, 0.0, 0.0)
@@ -201,6 +212,26 @@ class _Sums:
             self._spread((gain - mean_gain[self.cell]) ** 2, (0.0, 0.0, 0.0), blind),
             np.sqrt(np.maximum(variance, 0.0)),
         )
+
+    def gain(self) -> Floats:
+        """Say of each answer (n,) whether it became right (1), wrong (-1) or neither."""
+        right = self.cell_right[self.cell]
+        return np.asarray((self.new == right).astype(np.float64) - (self.old == right))
+
+    def by_group(self, group: Codes, groups: int) -> tuple[tuple[float, Spread] | None, ...]:
+        """Estimate the change of the share of right answers in each group, from its own answers."""
+        gain = self.gain()
+        found: list[tuple[float, Spread] | None] = []
+        for number in range(groups):
+            mine = group == number
+            total = float(self.counts[mine].sum())
+            if total <= 0.0:
+                found.append(None)
+                continue
+            change = float((self.counts[mine] * gain[mine]).sum()) / total
+            own = replace(self, adds=np.where(mine, self.adds, 0.0) / total**2)
+            found.append((change, own._spread((gain - change) ** 2, (0.0, 0.0, 0.0), 0.0)))
+        return tuple(found)
 
     def _spread(self, squares: Floats, traces: tuple[float, float, float], blind: float) -> Spread:
         """Add up the squared residuals (n,); while few are seen, one more of the largest might have been."""

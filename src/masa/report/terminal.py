@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from masa.history import Run
-from masa.records import ERROR, INVALID, Assessment, Baseline, Matrix, Replay, Shift
+from masa.records import ERROR, INVALID, Assessment, Baseline, Interval, Matrix, Replay, Shift
 from masa.report import counted, percent, plain, points
 
 BUDGETS_ACROSS = 3
@@ -146,8 +146,26 @@ def assessment(found: Assessment) -> RenderableType:
         if found.changed_items:
             what = "Answers that changed" if found.sides == ("before", "now") else "Answers that differ"
             parts += [Text(f"\n{what}, {min(5, len(found.changed_items))} of {found.differing:,}"), _changed(found)]
+    if found.groups:
+        parts += [Text("\nRight answers by group"), _groups(found)]
     parts.append(Text("\n" + _cost(found), style="dim"))
     return Group(*parts)
+
+
+def _groups(found: Assessment) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=False)
+    for group in found.groups:
+        change = "nothing was asked" if group.change is None else _between(group.change)
+        table.add_row(f"  {_brief(group.group, 30)}", percent(group.old), change, counted(group.answers, "answer"))
+    gap = found.gap
+    if gap is not None:
+        between = f"  gap between {_brief(gap.best, 20)} and {_brief(gap.worst, 20)}"
+        table.add_row(Text(between), points(gap.old, sign=False), _between(gap.change), "")
+    return table
+
+
+def _between(change: Interval) -> str:
+    return f"{points(change.estimate)}, between {100 * change.low:+.1f} and {100 * change.high:+.1f}"
 
 
 def _reason(found: Assessment) -> str:
