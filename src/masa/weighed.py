@@ -7,7 +7,7 @@ import numpy as np
 
 from masa import _predictive as kernel
 from masa import estimate
-from masa.intervals import MOST_PREDICTIONS, Spread
+from masa.intervals import KAPPA, MOST_PREDICTIONS, Spread
 from masa.predictive import Layout
 from masa.records import Bools, Codes, Column, Floats, Ints, Matrix, Shift, in_order
 from masa.sampler import counted
@@ -189,10 +189,12 @@ class _Sums:
             together = self._per_cell(cell[moved], new[moved], old[moved], g[moved], len(own), len(kinds))
             total = np.bincount(cell, g, len(own))
             square = np.bincount(new[moved], g[moved], len(kinds)) + np.bincount(old[moved], g[moved], len(kinds))
-            floor = total.sum() * 0.5 / (len(mine) + 1.0) ** 2
             entry = square - 2.0 * (together * mean).sum(axis=0) + (total[:, None] * mean**2).sum(axis=0)
-            variance[label] = floor
-            variance[label, kinds] = np.maximum(entry, floor)
+            # The few changes of an entry may all have been asked for certain: it varies as if they had been met by chance.
+            times = np.bincount(new[moved], minlength=len(kinds)) + np.bincount(old[moved], minlength=len(kinds))
+            usual = total.sum() * (times + 0.5) / (len(mine) + 1.0)
+            variance[label] = total.sum() * 0.5 / (len(mine) + 1.0)
+            variance[label, kinds] = (times * np.maximum(entry, 0.0) + KAPPA * usual) / (times + KAPPA)
             if len(kinds) > MOST_PREDICTIONS:
                 traces[:] = np.nan
                 continue

@@ -43,7 +43,20 @@ def replay(result: Replay, *, source: str) -> RenderableType:
     within = f"{percent(result.confidence)} of runs"
     title = f"\nError of the estimated shift (Frobenius norm): root mean square, and what {within} stay below"
     needed = f"\nQueries for an error of {percent(result.target_error)} or less in {within}, give or take a standard error"
-    return Group(*parts, Text(title, style="bold"), *_errors(result), Text(needed, style="bold"), _needed(result))
+    tables: list[RenderableType] = [Text(title, style="bold"), *_errors(result), Text(needed, style="bold"), _needed(result)]
+    if any(curve.first_change is not None for curve in result.curves):
+        tables += [Text("\nQueries up to the first answer that changed", style="bold"), _first_changes(result)]
+    return Group(*parts, *tables)
+
+
+def _first_changes(result: Replay) -> Table:
+    table = _table()
+    for name in ("method", "median", "95% of runs"):
+        table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
+    for curve in result.curves:
+        if curve.first_change is not None:
+            table.add_row(curve.method, *("-" if count is None else f"{count:,}" for count in curve.first_change))
+    return table
 
 
 def _changes(shift: Shift) -> str:
