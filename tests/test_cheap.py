@@ -82,6 +82,20 @@ def test_images_are_known_by_their_tones(pictures: Path, capsys: pytest.CaptureF
     assert "3.png cannot be read" in capsys.readouterr().err
 
 
+def test_a_changed_file_is_looked_at_again(pictures: Path, tmp_path: Path) -> None:
+    data = masa.read(pictures, label="label", inputs=["file"])
+    assert cheap_model(data, "file", kind="image", folder=tmp_path / "cache").right > 0.95
+    for number in range(120):
+        Image.fromarray(np.full((20, 20, 3), 7, np.uint8)).save(pictures.parent / f"{number}.png")
+    assert cheap_model(data, "file", kind="image", folder=tmp_path / "cache").right < 0.6
+
+
+def test_a_label_that_one_item_has_and_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    data = masa.Dataset.of(["a"] * 19 + ["b"], inputs={"text": ["x y"] * 20})
+    assert cheap_model(data, "text", folder=tmp_path / "file" / "cache").right == 0.95
+
+
 def test_sounds_are_known_by_their_bands(tmp_path: Path) -> None:
     rows = ["file,label"]
     rng = np.random.default_rng(0)

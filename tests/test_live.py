@@ -654,7 +654,7 @@ def test_a_run_in_pieces_gives_what_a_run_in_one_gives(server: Server, tmp_path:
         drawn = journal.past(kept, 2).draws
     assert len(drawn) == (190 if method == "predictive" else 0)
     if drawn:
-        assert [batch for batch, _, _ in list(drawn.values())[:4]] == [0, 1, 0, 1]
+        assert [batch for batch, _, _ in list(drawn.values())[:4]] == [1, 0, 1, 0]
         assert all(0.0 < chance <= 1.0 for _, chance, _ in drawn.values())
 
 
@@ -689,6 +689,30 @@ def test_an_accepted_run_of_chosen_items_is_compared_with_by_its_estimate(server
     with pytest.raises(masa.UsageError, match=r"every item.s old answer") as told:
         masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, method="predictive")
     assert told.value.exit_code == 2
+
+
+def test_an_accepted_estimate_for_another_mix_is_refused(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    mix = {"neg": 0.9, "neu": 0.05, "pos": 0.05}
+    first = masa.assess(data(), client(server), budget=150, store=store, limits=QUICK, mix=mix)
+    with opened(store) as kept:
+        history.accept(kept, first.run)
+    with pytest.raises(masa.UsageError, match="another mix"):
+        masa.assess(data(), client(server), budget=150, store=store, limits=QUICK)
+    assert masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, mix=mix).moved == "no sign"
+
+
+def test_other_old_answers_make_another_run(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    for name, code in (("one", 0), ("other", 1)):
+        old = masa.Column(name, ("neg", "pos"), np.full(300, code, np.int32))
+        found = masa.assess(data(), client(server), baseline=old, budget=20, store=store, limits=QUICK)
+        with opened(store) as kept:
+            history.pause(kept, found.run, "interrupted")
+    assert found.run == 2
+    with pytest.raises(masa.UsageError, match="weights: "):
+        masa.assess(data(), client(server), baseline=old, budget=20, store=store, limits=QUICK, resume=2, weights="accuracy")
 
 
 def test_a_store_of_an_older_masa_is_brought_up_to_date(tmp_path: Path, server: Server) -> None:

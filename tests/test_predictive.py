@@ -230,7 +230,7 @@ def test_what_is_asked_depends_on_the_answers_and_not_on_their_order(case: Case)
     second = play(other, case, 230, np.random.default_rng(99))
     assert first == second
     assert len({query.item for query in first}) == 230
-    assert [query.batch for query in first[:4]] == [0, 1, 0, 1]
+    assert [query.batch for query in first[:4]] == [1, 0, 1, 0]
     assert {query.chance for query in first if query.batch == 0} == {1.0}
 
 
@@ -396,3 +396,58 @@ def test_groups_are_known_alike_and_the_gap_between_them_is_told() -> None:
     assert (again.groups, again.gap) == (found.groups, found.gap)
     with pytest.raises(masa.UsageError, match="does not know groups"):
         masa.assess(data, "replay:new", baseline="old", budget=500, store=None, method="paired")
+
+
+@pytest.mark.parametrize(("labels", "right", "budget"), [(60, 0.06, 800), (40, 0.4, 400)])
+def test_bounds_hold_where_most_cells_have_few_answers(labels: int, right: float, budget: int) -> None:
+    rng = np.random.default_rng(1)
+    items = 1500
+    label = rng.integers(0, labels, items)
+    old = np.where(rng.random(items) < right, label, rng.integers(0, labels, items))
+    new = np.where(rng.random(items) < 0.3, rng.integers(0, labels, items), old)
+    data = Dataset.of([f"l{i}" for i in label], predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]})
+    strata = Strata.build(data.label)
+    before, now = (estimate.true_matrix(strata, data.predictions[name]) for name in ("old", "new"))
+    truth = masa.Shift(before, now)
+    bound, interval = [], []
+    for seed in range(25):
+        found = masa.assess(data, "replay:new", baseline="old", budget=budget, store=None, seed=seed)
+        assert found.shift is not None
+        assert found.error_bound is not None
+        assert found.accuracy_change is not None
+        bound.append(found.shift.error(truth) <= found.error_bound)
+        interval.append(found.accuracy_change.low <= truth.accuracy.change <= found.accuracy_change.high)
+    assert np.mean(bound) >= 0.9
+    assert np.mean(interval) >= 0.88
+
+
+def test_free_items_do_not_crowd_out_the_others() -> None:
+    rng = np.random.default_rng(0)
+    free = np.arange(3000) % 2 == 0
+    label = rng.integers(0, 2, 3000)
+    new = np.where(~free & (rng.random(3000) < 0.3), 1 - label, label)
+    data = Dataset.of([f"l{i}" for i in label], predictions={"old": [f"l{i}" for i in label], "new": [f"l{i}" for i in new]})
+    data = replace(data, cost=np.where(free, 0.0, 1.0))
+    for method in ("predictive", "paired", "adaptive"):
+        found = masa.assess(data, "replay:new", baseline="old", budget=600, store=None, method=method)
+        assert found.verdict == "changed", method
+
+
+def test_canaries_alone_make_no_estimate_and_one_answer_no_verdict() -> None:
+    case = Case(600, seed=3)
+    data = replace(case.data, numbers={"sure": case.confidence})
+    found = masa.assess(data, "replay:new", baseline="old", old_confidence="sure", budget=1, store=None)
+    assert found.verdict == "undecided"
+
+
+def test_labels_without_answers_are_as_before_and_may_be_anything() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 400, 1200)
+    data = Dataset.of([f"l{i}" for i in label], predictions={"old": [f"l{i}" for i in label], "new": [f"l{i}" for i in label]})
+    found = masa.assess(data, "replay:new", baseline="old", budget=100, store=None)
+    assert found.shift is not None
+    assert found.accuracy_change is not None
+    assert found.shift.accuracy.change == pytest.approx(0.0)
+    assert found.accuracy_change.low < -0.5
+    assert found.verdict == "undecided"
+    assert any("taken to be as before" in note for note in found.notes)

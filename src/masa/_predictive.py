@@ -20,7 +20,7 @@ KIND, WORD = 0.7, 0.5
 """How strongly the label, the old answer and the cell of an item, and each of its words, may sway the model."""
 
 EXPLORE = 0.15
-"""The share of a batch that is spread evenly, so that no item's chance is far below the others'."""
+"""The share of a batch that is spread by weight alone, so that no item's chance is far below the others'."""
 
 FIRST, GROWTH = 50, 12
 """A batch is as large as the first one, or as the answers so far divided by this."""
@@ -65,6 +65,10 @@ class Cells(NamedTuple):
     """(C,) the answer that is right, or -1 where none of the answers is"""
     weight: Floats
     """(C,) the share of the estimate"""
+    group: Codes
+    """(C,) the cells of a label that are too small to be brought to their weight alone are one group"""
+    group_weight: Floats
+    """(G,)"""
 
 
 class Goal(NamedTuple):
@@ -230,7 +234,7 @@ def moments(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes)
 def chances(items: Items, cells: Cells, goal: Goal, model: Floats, moment: Floats, done: Bools, size: int) -> Floats:
     """Give the chance of each item (N,) to be in the next batch, in proportion to how unsure its answer is."""
     chance = np.zeros(len(done))
-    unsure, urge, left = 0.0, 0.0, 0
+    unsure, weight, left = 0.0, 0.0, 0
     for i in range(len(done)):
         if done[i] or items.urge[i] <= 0.0:
             continue
@@ -240,7 +244,7 @@ def chances(items: Items, cells: Cells, goal: Goal, model: Floats, moment: Float
         known = (stays + p * mean) ** 2 if goal.linear else stays**2 + p**2 * squares
         chance[i] = items.urge[i] * sqrt(max(0.0, stays * old + p * square - known))
         unsure += chance[i]
-        urge += items.urge[i]
+        weight += items.weight[i]
         left += 1
     explore = EXPLORE if unsure > 0.0 else 1.0
     for i in range(len(done)):
@@ -248,7 +252,7 @@ def chances(items: Items, cells: Cells, goal: Goal, model: Floats, moment: Float
             if left <= size:
                 chance[i] = 1.0
             else:
-                even = explore * items.urge[i] / urge
+                even = explore * items.weight[i] / weight
                 chance[i] = size * (even + ((1.0 - explore) * chance[i] / unsure if unsure > 0.0 else 0.0))
     while left > size:  # Nothing is asked twice: what is above 1 goes to the others.
         certain, others = 0, 0.0
@@ -346,31 +350,34 @@ def weigh(batch: Codes, chance: Floats, sizes: Ints, left: Ints) -> tuple[Floats
 def add_up(items: Items, cells: Cells, asked: Codes, target: Codes, counts: Floats, shift: Floats) -> float:
     """Add the estimated shift to shift (L, P); give the share of wrong answers that became right.
 
-    In each cell what the answers count for is brought to the cell's weight, as far as it has answers; as far as not, its
+    In each group of cells what the answers count for is brought to its weight, as far as it has answers; as far as not, its
     items are taken to change as all do: of those answered wrongly some are right now.
     """
-    reach = np.zeros(len(cells.label))
+    reach = np.zeros(len(cells.group_weight))
     one = BELIEF / len(asked)
     wrong, mended = one, 0.0
     for a in range(len(asked)):
         cell = items.cell[asked[a]]
         count = counts[a] * items.weight[asked[a]]
-        reach[cell] += count
+        reach[cells.group[cell]] += count
         if cells.right[cell] >= 0 and cells.right[cell] != cells.old[cell]:
             wrong += count
             if target[a] == cells.right[cell]:
                 mended += count
     mended /= wrong
-    for cell in range(len(reach)):
+    for cell in range(len(cells.label)):
         label, old, right = cells.label[cell], cells.old[cell], cells.right[cell]
-        if right >= 0 and right != old:
-            amount = (cells.weight[cell] - reach[cell]) * one * mended / (reach[cell] + one)
+        group = cells.group[cell]
+        whole = cells.group_weight[group]
+        if right >= 0 and right != old and whole > 0.0:
+            amount = (whole - reach[group]) * one * mended / (reach[group] + one) * (cells.weight[cell] / whole)
             shift[label, right] += amount
             shift[label, old] -= amount
     for a in range(len(asked)):
         if target[a] >= 0:
             cell = items.cell[asked[a]]
-            amount = counts[a] * items.weight[asked[a]] * (cells.weight[cell] + one) / (reach[cell] + one)
+            group = cells.group[cell]
+            amount = counts[a] * items.weight[asked[a]] * (cells.group_weight[group] + one) / (reach[group] + one)
             shift[cells.label[cell], target[a]] += amount
             shift[cells.label[cell], cells.old[cell]] -= amount
     return float(mended)
@@ -420,7 +427,7 @@ def simulate(
                 done[picked[k]] = True
             k = 0
             while n < most and (k < len(picked) or sung < len(canaries)):
-                if sung < len(canaries) and (sung <= k or k == len(picked)):
+                if sung < len(canaries) and (sung < k or k == len(picked)):
                     asked[n], batch[n], chance[n] = canaries[sung], 0, 1.0
                     sung += 1
                 else:

@@ -102,7 +102,7 @@ async def assess_async(
         draft = Draft(
             name=name,
             kind="assess",
-            settings=_identity(chosen, plan),
+            settings=_identity(chosen, plan, old),
             comparable=comparable(asked, data),
             keys=keys(data),
             data=data.fingerprint(),
@@ -157,8 +157,10 @@ def conclude(
     compared_to, differing = differences(data, old, places, answers)
     found = None
     notes = list(session.all_notes)
-    if len(places):
-        found = plan.estimated(old, places, answers, drawn(data, past, places), finite=finite)
+    draws = drawn(data, past, places) if len(places) else None
+    if len(places) and (draws is None or draws.batch.any()):
+        # Of canaries alone, which were not drawn at random, nothing follows for the others.
+        found = plan.estimated(old, places, answers, draws, finite=finite)
         notes += _cautions(strata, places, old, plan.method)
     did_move = moved(strata, compared_to, differing, old)
     if differing and not old.repeated and old.run is not None:
@@ -223,13 +225,14 @@ def _refuse_other_strata(old: Old, settings: Settings, plan: Plan) -> None:
     if old.drawn is None:
         return
     difficulty, how = plan.difficulty, old.drawn["method"]
-    if how != "masa" and old.estimate is not None:
+    mix = None if settings.mix is None else dict(settings.mix)
+    if how != "masa" and old.estimate is not None and old.drawn.get("mix") == mix:
         return
     if how != "masa":
         raise UsageError(
             f"run {old.run}, the baseline, asked {len(old.places):,} of {len(plan.strata.items):,} items, chosen by the method "
-            f"{how}: they cannot stand for all of them here",
-            hint="make a baseline with masa baseline; it may have a budget too",
+            f"{how} for other data or another mix: they cannot stand for all of them here",
+            hint="give the same data and --mix as then, or make a baseline with masa baseline",
         )
     if (old.drawn["levels"], old.drawn["difficulty"]) != (settings.levels, difficulty) or plan.method != "masa":
         was = f"{old.drawn['levels']} levels of {old.drawn['difficulty'] or 'nothing'}"
@@ -240,10 +243,12 @@ def _refuse_other_strata(old: Old, settings: Settings, plan: Plan) -> None:
         )
 
 
-def _identity(settings: Settings, plan: Plan) -> dict[str, Any]:
+def _identity(settings: Settings, plan: Plan, old: Old) -> dict[str, Any]:
     mix = None if settings.mix is None else dict(settings.mix)
     same = {"method": plan.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": plan.difficulty}
     more = {"also": list(settings.also), "weights": settings.objective.identity()}
+    if old.run is None:
+        more |= {"old": old.answers.name, "old_confidence": settings.old_confidence}
     return same | {key: value for key, value in more.items() if value}
 
 
@@ -254,9 +259,8 @@ def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
         blind = [repr(strata.labels[i]) for i in np.flatnonzero((strata.label_weight > 0.0) & (answered == 0))]
         if blind:
             some = ", ".join(blind[:5]) + (", ..." if len(blind) > 5 else "")
-            notes.append(
-                f"nothing was asked{when} about {len(blind)} of the labels ({some}): their part of the matrix counts as zero"
-            )
+            so = "is taken to be as before" if method == "predictive" else "counts as zero"
+            notes.append(f"nothing was asked{when} about {len(blind)} of the labels ({some}): their part of the matrix {so}")
     if not old.complete:
         notes.append(f"the old matrix is an estimate from {len(old.places):,} answers; the interval and the error allow for that")
     if method in ADAPTIVE and method != "predictive" and len(places) < len(strata.items):

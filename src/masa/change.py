@@ -66,7 +66,7 @@ class Estimated:
     def interval(self, confidence: float) -> Interval:
         """Give the interval for the change of accuracy.
 
-        Labels without an answer count zero, and items that failed count as wrong, but all of them may be right.
+        Items that failed count as wrong, but all of them may be right; of labels without an answer all may be right or wrong.
         """
         margin, change = self.accuracy.margin(confidence), self.shift.accuracy.change
         below, above = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
@@ -152,7 +152,7 @@ def estimated_in_batches(
     """Estimate the shift from answers to items that were asked with known chances; every item's old answer is known."""
     found = weighed(layout, strata, places, answers, draws, old=old.answers, group=group, finite=finite)
     if finite:
-        return Estimated(found.shift, found.matrix, found.accuracy, found.deviations, groups=found.groups)
+        return Estimated(found.shift, found.matrix, found.accuracy, found.deviations, found.accuracy.blind, found.groups)
     # Where an API contradicts itself, its old answers are one sample of what they might have been.
     then = counted(strata, old.places, old.answers)
     side = _on(then, found.shift.new.predictions)
@@ -162,7 +162,8 @@ def estimated_in_batches(
         found.matrix + intervals.matrix_spread(then, strata.size, finite=False),
         found.accuracy + intervals.accuracy_spread(then, strata.size, finite=False),
         np.hypot(found.deviations, scatter),
-        groups=found.groups,
+        found.accuracy.blind,
+        found.groups,
     )
 
 

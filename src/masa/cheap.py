@@ -5,6 +5,7 @@ Each item is judged by a model that was not trained on it.
 
 import hashlib
 import logging
+import os
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -75,7 +76,8 @@ def cheap_model(
             f"a cheap model cannot be trained on {len(data):,} items of {len(data.label.values)} labels",
             hint=f"it takes two labels and {2 * FOLDS} items",
         )
-    name = hashlib.sha256("\x1f".join((VERSION, kind, column, data.fingerprint())).encode()).hexdigest()[:32]
+    parts = (VERSION, kind, column, data.fingerprint(), _state_of_files(data, column) if kind != "text" else "")
+    name = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
     kept = None if folder is None else folder / f"cheap-{name}.npz"
     if kept is not None and kept.is_file():
         try:
@@ -85,11 +87,28 @@ def cheap_model(
             log.info("%s cannot be read and is made anew", kept)
     codes, confidence = _out_of_fold(data, column, kind, progress)
     if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        half = kept.with_suffix(".part.npz")
-        np.savez_compressed(half, codes=codes, confidence=confidence)
-        half.replace(kept)
+        half = kept.with_suffix(f".{os.getpid()}.npz")
+        try:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            np.savez_compressed(half, codes=codes, confidence=confidence)
+            half.replace(kept)
+        except OSError as exc:
+            log.warning("the cheap model cannot be kept: %s", exc)
     return _cheap(data, codes, confidence)
+
+
+def _state_of_files(data: Dataset, column: str) -> str:
+    """Give a text that differs when a file that a column names is another one, or was changed."""
+    digest = hashlib.sha256()
+    folder = Path(data.source).resolve().parent
+    for name in data.texts(column):
+        try:
+            found = (folder / name).stat()
+            state = f"{found.st_size},{found.st_mtime_ns}"
+        except (OSError, ValueError):
+            state = ""
+        digest.update(f"{folder / name}\x1f{state}\x1e".encode(errors="replace"))
+    return digest.hexdigest()
 
 
 def _cheap(data: Dataset, codes: Ints, confidence: Floats) -> Cheap:
@@ -110,9 +129,12 @@ def _out_of_fold(data: Dataset, column: str, kind: str, progress: Progress | Non
     for number in range(FOLDS):
         others = np.flatnonzero(fold != number)
         trained = np.sort(others[np.argsort(luck[others])[:MOST_TRAINED]])
+        mine = np.flatnonzero(fold == number)
+        if len(np.unique(data.label.codes[trained])) == 1:  # Of the rare label all are in this fold.
+            codes[mine], confidence[mine] = data.label.codes[trained[0]], 1.0
+            continue
         model = _model(kind)
         model.fit(features(trained), data.label.codes[trained])
-        mine = np.flatnonzero(fold == number)
         for first in range(0, len(mine), CHUNK):
             part = mine[first : first + CHUNK]
             shares = model.predict_proba(features(part))
@@ -181,7 +203,7 @@ def sound_features(file: Path) -> Floats:
         with wave.open(str(file)) as sound:
             rate, width, channels = sound.getframerate(), sound.getsampwidth(), sound.getnchannels()
             raw = sound.readframes(min(sound.getnframes(), 30 * rate))
-    except (OSError, EOFError, wave.Error) as exc:
+    except (OSError, EOFError, ValueError, wave.Error) as exc:
         raise DataError(f"the sound {file} cannot be read: {exc}", hint="give the names of WAV files, beside the data") from exc
     if width not in (1, 2, 4):
         raise DataError(f"the sound {file} has {8 * width} bits a sample", hint="give WAV files of 8, 16 or 32 bits")

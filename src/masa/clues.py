@@ -13,6 +13,15 @@ VOCABULARY = 4096
 MOST_WORDS = 64
 """Words of a text that are looked at: the first different ones."""
 
+LEAST, SHARE = 30, 500
+"""Items that a label and an old answer must share to be looked at by themselves: so many, and one in so many of all."""
+
+CHEAPEST = 0.01
+"""Of the mean price: what is cheaper, or free, is not asked more often for that."""
+
+OTHER = "<other>"
+"""Stands for all answers that were never given before: for what is asked next it does not matter how they differ."""
+
 MOVED = 0.1
 """How much of a change it is that an answer stayed and its confidence moved."""
 
@@ -83,6 +92,17 @@ class Clues:
         parts += [f"what {column.name!r} says" for column in self.also]
         parts += ["its words"] if self.words is not None else []
         return "of every item it is known: " + ", ".join(parts)
+
+
+def prices(cost: Floats | None, items: int) -> Floats:
+    """Give the price of each item (N,) relative to the mean, none of them far below it.
+
+    >>> prices(np.array([0.0, 1.0, 5.0]), 3).tolist()
+    [0.01, 0.5, 2.5]
+    """
+    if cost is None or not cost.any():
+        return np.ones(items)
+    return np.asarray(np.maximum(cost / cost.mean(), CHEAPEST))
 
 
 def ranks(numbers: Floats) -> Floats:

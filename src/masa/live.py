@@ -111,7 +111,10 @@ def choose(store: Store, draft: Draft, choice: Choice) -> tuple[Run, list[str]]:
     if choice.resume is not None:
         found = history.find(store, choice.resume)
         if found.identity != draft.identity:
-            what = history.differences({**found.comparable, **found.settings}, {**draft.comparable, **draft.settings})
+            unset = dict.fromkeys({*found.settings, *draft.settings})
+            what = history.differences(
+                {**found.comparable, **unset, **found.settings}, {**draft.comparable, **unset, **draft.settings}
+            )
             if found.data != draft.data:
                 what.append("the data is not the same")
             raise UsageError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from masa import _predictive as kernel
 from masa._kernel import run_key
-from masa.clues import MOVED, VOCABULARY, Clues, Words, ranks
+from masa.clues import LEAST, MOVED, OTHER, SHARE, VOCABULARY, Clues, Words, prices, ranks
 from masa.objective import Objective
 from masa.records import ERROR, INVALID, Answer, Codes, Column, Floats, Ints, Query, in_order
 
@@ -18,9 +18,6 @@ BASE, RISES_WITH_DOUBT, SOONER_AT_THE_BOTTOM, DISAGREES = -3.2, -1.5, 1.0, 1.0
 CANARIES = 10
 """Items that are asked because they are the likeliest to have changed, and at most one in so many of all."""
 ONE_IN = 50
-
-OTHER = "<other>"
-"""Stands in the model for all answers that were never given before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +69,7 @@ class Layout:
         prior += [DISAGREES] * len(clues.also)
         numbers = np.array(columns, np.float32).T.copy()
         words = clues.words or Words(np.zeros(len(old) + 1, np.int64), np.zeros(0, np.int32))
-        price = np.ones(len(old)) if cost is None else np.maximum(cost, 1e-12)
-        urge = weight / np.sqrt(price)
+        urge = weight / np.sqrt(prices(cost, len(old)))
         if group is not None:
             urge /= np.bincount(group.codes, weight, len(group.values))[group.codes] + 1e-300
         return cls(
@@ -88,7 +84,7 @@ class Layout:
                 urge=urge,
                 order=np.lexsort((rank, old, label.codes)).astype(np.int32),
             ),
-            cells=kernel.Cells(cell_label, cell_old, right[cell_label], np.bincount(cell, weight, len(kinds)).astype(np.float64)),
+            cells=_cells(cell_label, cell_old, right[cell_label], np.bincount(cell, weight), np.bincount(cell)),
             goal=kernel.Goal(wanted.table(label.values, names), wanted.linear),
             prior=kernel.Prior(np.array(prior), VOCABULARY if len(words.codes) else 0),
             canaries=_canaries(numbers @ np.array(prior[1:]), weight, seed),
@@ -101,6 +97,15 @@ class Layout:
         other = place.get(OTHER, -1)
         code = np.array([place.get(name, other) for name in answers.values], np.int32)[answers.codes]
         return np.where(code == self.old[places], -1, code).astype(np.int32)
+
+
+def _cells(label: Codes, old: Codes, right: Codes, weight: "Floats | Ints", size: Ints) -> kernel.Cells:
+    """Put the small cells (C,) of a label together, those that were right and those that were wrong."""
+    few = size < max(LEAST, int(size.sum()) // SHARE)
+    kind = np.where(few, 2 * label.astype(np.int64) + (right == old), 2 * (int(label.max()) + 1) + np.arange(len(label)))
+    _, group = np.unique(kind, return_inverse=True)
+    together = np.bincount(group, weight).astype(np.float64)
+    return kernel.Cells(label, old, right, weight.astype(np.float64), group.astype(np.int32), together)
 
 
 def layout_names(label: Column, old: Column, new: Sequence[str] = ()) -> tuple[str, ...]:
@@ -211,7 +216,7 @@ class Predictive:
         if number > 1:
             return deque(queries)
         canaries = [Query(item, int(cell[item]), 0, 1.0, len(layout.canaries)) for item in layout.canaries.tolist()]
-        both = [query for pair in zip(canaries, queries, strict=False) for query in pair]
+        both = [query for pair in zip(queries, canaries, strict=False) for query in pair]
         return deque([*both, *canaries[len(queries) :], *queries[len(canaries) :]])
 
 

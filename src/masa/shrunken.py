@@ -6,21 +6,21 @@ import numpy as np
 
 from masa import _shrunken as kernel
 from masa._kernel import choose, pick, run_key, uniform
-from masa.clues import Clues
+from masa.clues import LEAST, OTHER, SHARE, Clues, prices
 from masa.objective import Objective
 from masa.records import INVALID, Answer, Codes, Column, Floats, Query, in_order
 from masa.strata import FEW, Strata
 
+SPARE = 64
+"""Answers that were never given before and are told apart."""
+
 CAREFUL, BOLD = 40.0, 10.0
 """Answers' worth of belief in the common variance: with old answers, where changes are rare and easily missed, and without."""
-
-LEAST, ONE_IN = 30, 500
-"""Items that a label and an old answer must share for a stratum of their own: so many, and one in so many of all."""
 
 
 def paired_strata(label: Column, clues: Clues, *, levels: int = 3, mix: Mapping[str, float] | None = None) -> Strata:
     """Split the items by label, old answer and the confidence of the old answer."""
-    least = max(LEAST, len(label.codes) // ONE_IN)
+    least = max(LEAST, len(label.codes) // SHARE)
     return Strata.build(label, difficulty=clues.confidence, levels=levels, mix=mix, by=clues.old, few=least)
 
 
@@ -45,9 +45,7 @@ def designed(
         code = _places(names, old)[old.codes[strata.items]]
         np.add.at(known, (strata.of_position, code), 1.0)
         known /= strata.size[:, None]
-    price = np.ones(len(strata))
-    if cost is not None:
-        price = np.maximum(np.add.reduceat(cost[strata.items], strata.start[:-1]) / strata.size, 1e-12)
+    price = np.add.reduceat(prices(cost, len(strata.items))[strata.items], strata.start[:-1]) / strata.size
     return kernel.Design(
         start=strata.start,
         weight=strata.weight,
@@ -78,11 +76,12 @@ class Shrunken:
         seed: int = 0,
     ) -> None:
         self.strata = strata
-        self._objective = objective or Objective()
-        self._cost = cost
-        self._old = old
-        self._names = in_order((*strata.labels, *(() if old is None else old.values)))
-        self._design = designed(strata, self._names, old=old, objective=self._objective, cost=cost)
+        known = in_order((*strata.labels, *(() if old is None else old.values)))
+        names = (*known, *(f"{OTHER}{number}" for number in range(SPARE)))
+        self._code = {name: code for code, name in enumerate(known)}
+        self._last = len(names) - 1
+        self._before = None if old is None else _places(names, old)[old.codes]
+        self._design = designed(strata, names, old=old, objective=objective or Objective(), cost=cost)
         self._state = kernel.new_state(self._design)
         self._key = np.uint64(run_key(seed, 0))
         self._position = np.empty(len(strata.items), np.int64)
@@ -126,18 +125,10 @@ class Shrunken:
         if not self._asked[position]:
             self.sent(Query(answer.item, -1))
         self._answered[position] = True
-        prediction = answer.prediction or INVALID
-        if prediction not in self._names:
-            self._learn(prediction)
-        old = -1 if self._old is None else self._names.index(self._old.values[self._old.codes[answer.item]])
-        kernel.count(self._design, self._state, self._stratum[position], self._names.index(prediction), old)
-
-    def _learn(self, name: str) -> None:
-        """Make room for an answer that was never given before."""
-        self._names = (*self._names, name)
-        wider = {key: np.pad(getattr(self._state, key), ((0, 0), (0, 1))) for key in ("new", "old")}
-        self._state = self._state._replace(**wider)
-        self._design = designed(self.strata, self._names, old=self._old, objective=self._objective, cost=self._cost)
+        # So many answers that were never given before are told apart; all others are taken for the last of them.
+        new = self._code.setdefault(answer.prediction or INVALID, min(len(self._code), self._last))
+        old = -1 if self._before is None else int(self._before[answer.item])
+        kernel.count(self._design, self._state, self._stratum[position], new, old)
 
     def _draw(self, stratum: int) -> int:
         """Give the next item of a stratum, passing over those that a journal says were asked."""

@@ -52,8 +52,8 @@ def weighed(
 ) -> Weighed:
     """Estimate the shift from the answers about these places (n,).
 
-    Old are the old answers of all items (N,), group is what group each belongs to (N,). Strata are only reported by. What a
-    label without answers does is not known, and counts as zero.
+    Old are the old answers of all items (N,), group is what group each belongs to (N,). Strata are only reported by. Labels
+    without answers are taken to be as before, but anything may have become of them: that is what `blind` says.
     """
     before = estimate.true_matrix(strata, old)
     names = in_order(before.predictions + answers.values)
@@ -63,7 +63,7 @@ def weighed(
     after = values + sums.shift()
     weight = strata.label_weight
     for row in range(len(after)):
-        after[row] = estimate.nearest(after[row], float(weight[row])) if answered[row] else 0.0
+        after[row] = estimate.nearest(after[row], float(weight[row])) if answered[row] else values[row]
     blind = float(weight[~answered].sum())
     matrix, accuracy, deviations = sums.spreads(blind)
     shift = Shift(
@@ -101,10 +101,14 @@ class _Sums:
     """(C,) the right answer, or -1 where nobody gave it"""
     cell_wrong: Bools
     """(C,) whether the old answer was not the right one, and that one is known"""
+    cell_share: Floats
+    """(C,) the share of a cell in its group"""
+    cell_group: Ints
+    """(C,)"""
     reach: Floats
-    """(C,) what the answers of a cell count for together"""
+    """(G,) what the answers of a group of cells count for together"""
     weight: Floats
-    """(C,) what they should"""
+    """(G,) what they should"""
     mended: float
     """the share of wrong answers that became right"""
 
@@ -127,6 +131,8 @@ class _Sums:
         spread = adds * mine**2 if finite else counts**2
         wrong = (cell_right >= 0) & (cell_right != cell_old)
         one = kernel.BELIEF / len(places)
+        reach = np.bincount(cells.group[cell], counts, len(cells.group_weight)).astype(np.float64)
+        together = reach[cells.group[cell]] + one
         among = wrong[cell]
         became = float(counts[among & (new == cell_right[cell])].sum())
         return cls(
@@ -137,13 +143,16 @@ class _Sums:
             new=new,
             old=cell_old[cell],
             counts=counts,
-            adds=spread,
+            # An answer is part of what is usual in its group: it differs more from what the others say.
+            adds=spread * (together / (together - counts)) ** 2,
             cell_label=cells.label.astype(np.int64),
             cell_old=cell_old,
             cell_right=cell_right,
             cell_wrong=wrong,
-            reach=np.bincount(cell, counts, len(cells.label)).astype(np.float64),
-            weight=cells.weight,
+            cell_share=cells.weight / np.maximum(cells.group_weight[cells.group], 1e-300),
+            cell_group=cells.group.astype(np.int64),
+            reach=reach,
+            weight=cells.group_weight,
             mended=became / (float(counts[among].sum()) + one),
         )
 
@@ -153,41 +162,45 @@ class _Sums:
         return kernel.BELIEF / len(self.new)
 
     def shift(self) -> Floats:
-        """Give the estimated shift (L, P): in each cell the answers brought to its weight, or else the usual change."""
+        """Give the estimated shift (L, P): in each group the answers brought to its weight, or else the usual change."""
         result = np.zeros((self.labels, len(self.names)))
-        amount = (self.counts * ((self.weight + self.one) / (self.reach + self.one))[self.cell])[self.new != self.old]
         moved = self.new != self.old
+        amount = (self.counts * ((self.weight + self.one) / (self.reach + self.one))[self.cell_group[self.cell]])[moved]
         np.add.at(result, (self.label[moved], self.new[moved]), amount)
         np.add.at(result, (self.label[moved], self.old[moved]), -amount)
         wrong = self.cell_wrong
-        usual = ((self.weight - self.reach) * self.one * self.mended / (self.reach + self.one))[wrong]
+        lacking = (self.weight - self.reach) * self.one * self.mended / (self.reach + self.one)
+        usual = (lacking[self.cell_group] * self.cell_share)[wrong]
         np.add.at(result, (self.cell_label[wrong], self.cell_right[wrong]), usual)
         np.add.at(result, (self.cell_label[wrong], self.cell_old[wrong]), -usual)
         return result
 
     def spreads(self, blind: float) -> tuple[Spread, Spread, Floats]:
-        """Tell how far the matrix, the accuracy and each entry (L, P) may be off: by what the answers differ in each cell."""
+        """Tell how far the matrix, the accuracy and each entry (L, P) may be off: by what the answers differ in each group."""
         squares = np.zeros(len(self.new))
         variance = np.zeros((self.labels, len(self.names)))
         traces = np.zeros(3)
         for label in np.unique(self.label):
             mine = np.flatnonzero(self.label == label)
-            own, cell = np.unique(self.cell[mine], return_inverse=True)
-            right = self.cell_right[own]
-            wrong = np.flatnonzero(self.cell_wrong[own])
-            kinds = np.unique(np.concatenate((self.new[mine], self.old[mine], right[wrong])))
+            own, group = np.unique(self.cell_group[self.cell[mine]], return_inverse=True)
+            wrong = np.flatnonzero(self.cell_wrong & np.isin(self.cell_group, own))
+            its_group = np.searchsorted(own, self.cell_group[wrong])
+            right, was = self.cell_right[wrong], self.cell_old[wrong]
+            kinds = np.unique(np.concatenate((self.new[mine], self.old[mine], right, was)))
             new, old = np.searchsorted(kinds, self.new[mine]), np.searchsorted(kinds, self.old[mine])
             moved = new != old
             g = self.adds[mine]
-            # What is usual in a cell: its own answers, and the usual change as far as it has few.
-            mean = self._per_cell(cell[moved], new[moved], old[moved], self.counts[mine][moved], len(own), len(kinds))
-            mean[wrong, np.searchsorted(kinds, right[wrong])] += self.one * self.mended
-            mean[wrong, np.searchsorted(kinds, self.cell_old[own][wrong])] -= self.one * self.mended
+            # What is usual in a group: its own answers, and the usual change as far as it has few.
+            mean = self._per_group(group[moved], new[moved], old[moved], self.counts[mine][moved], len(own), len(kinds))
+            amount = self.one * self.mended * self.cell_share[wrong]
+            mean += self._per_group(
+                its_group, np.searchsorted(kinds, right), np.searchsorted(kinds, was), amount, len(own), len(kinds)
+            )
             mean /= (self.reach[own] + self.one)[:, None]
-            length = (mean**2).sum(axis=1)[cell]
-            squares[mine] = length + np.where(moved, 2.0 - 2.0 * (mean[cell, new] - mean[cell, old]), 0.0)
-            together = self._per_cell(cell[moved], new[moved], old[moved], g[moved], len(own), len(kinds))
-            total = np.bincount(cell, g, len(own))
+            length = (mean**2).sum(axis=1)[group]
+            squares[mine] = length + np.where(moved, 2.0 - 2.0 * (mean[group, new] - mean[group, old]), 0.0)
+            together = self._per_group(group[moved], new[moved], old[moved], g[moved], len(own), len(kinds))
+            total = np.bincount(group, g, len(own))
             square = np.bincount(new[moved], g[moved], len(kinds)) + np.bincount(old[moved], g[moved], len(kinds))
             entry = square - 2.0 * (together * mean).sum(axis=0) + (total[:, None] * mean**2).sum(axis=0)
             # The few changes of an entry may all have been asked for certain: it varies as if they had been met by chance.
@@ -206,12 +219,13 @@ class _Sums:
             squared = covariance @ covariance
             traces += np.trace(covariance), np.trace(squared), np.sum(squared * covariance)
         gain = self.gain()
-        usual = np.where(self.cell_wrong, self.one * self.mended, 0.0)
-        mean_gain = (np.bincount(self.cell, self.counts * gain, len(self.reach)) + usual) / (self.reach + self.one)
+        group = self.cell_group[self.cell]
+        usual = np.bincount(self.cell_group, self.cell_wrong * self.cell_share, len(self.reach)) * self.one * self.mended
+        mean_gain = (np.bincount(group, self.counts * gain, len(self.reach)) + usual) / (self.reach + self.one)
         known = (float(traces[0]), float(traces[1]), float(traces[2])) if np.isfinite(traces).all() else (0.0, 0.0, 0.0)
         return (
             self._spread(squares, known, blind),
-            self._spread((gain - mean_gain[self.cell]) ** 2, (0.0, 0.0, 0.0), blind),
+            self._spread((gain - mean_gain[group]) ** 2, (0.0, 0.0, 0.0), blind),
             np.sqrt(np.maximum(variance, 0.0)),
         )
 
@@ -243,9 +257,9 @@ class _Sums:
         return Spread(float(each.sum()), sqrt(float((each**2).sum()) + unseen**2), traces, blind)
 
     @staticmethod
-    def _per_cell(cell: Ints, new: Ints, old: Ints, amount: Floats, cells: int, kinds: int) -> Floats:
-        """Add up what changed, plus for the new and minus for the old answer: (cells, kinds)."""
-        result = np.zeros((cells, kinds))
-        np.add.at(result, (cell, new), amount)
-        np.add.at(result, (cell, old), -amount)
+    def _per_group(group: Ints, new: Ints, old: Ints, amount: Floats, groups: int, kinds: int) -> Floats:
+        """Add up what changed, plus for the new and minus for the old answer: (groups, kinds)."""
+        result = np.zeros((groups, kinds))
+        np.add.at(result, (group, new), amount)
+        np.add.at(result, (group, old), -amount)
         return result
