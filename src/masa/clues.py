@@ -13,9 +13,6 @@ VOCABULARY = 4096
 MOST_WORDS = 64
 """Words of a text that are looked at: the first different ones."""
 
-LEAST, SHARE = 30, 500
-"""Items that a label and an old answer must share to be looked at by themselves: so many, and one in so many of all."""
-
 CHEAPEST = 0.01
 """Of the mean price: what is cheaper, or free, is not asked more often for that."""
 

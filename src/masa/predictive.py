@@ -8,12 +8,15 @@ import numpy as np
 
 from masa import _predictive as kernel
 from masa._kernel import run_key
-from masa.clues import LEAST, MOVED, OTHER, SHARE, VOCABULARY, Clues, Words, prices, ranks
+from masa.clues import MOVED, OTHER, VOCABULARY, Clues, Words, prices, ranks
 from masa.objective import Objective
 from masa.records import ERROR, INVALID, Answer, Codes, Column, Floats, Ints, Query, in_order
 
 BASE, RISES_WITH_DOUBT, SOONER_AT_THE_BOTTOM, DISAGREES = -3.2, -1.5, 1.0, 1.0
 """The model before any answer: 4% change, more of the answers of little confidence, and where others disagree."""
+
+SMALL = 10
+"""Items of one label and one old answer: with fewer they are weighed together with others of the label."""
 
 CANARIES = 10
 """Items that are asked because they are the likeliest to have changed, and at most one in so many of all."""
@@ -101,8 +104,7 @@ class Layout:
 
 def _cells(label: Codes, old: Codes, right: Codes, weight: "Floats | Ints", size: Ints) -> kernel.Cells:
     """Put the small cells (C,) of a label together, those that were right and those that were wrong."""
-    few = size < max(LEAST, int(size.sum()) // SHARE)
-    kind = np.where(few, 2 * label.astype(np.int64) + (right == old), 2 * (int(label.max()) + 1) + np.arange(len(label)))
+    kind = np.where(size < SMALL, 2 * label.astype(np.int64) + (right == old), 2 * (int(label.max()) + 1) + np.arange(len(label)))
     _, group = np.unique(kind, return_inverse=True)
     together = np.bincount(group, weight).astype(np.float64)
     return kernel.Cells(label, old, right, weight.astype(np.float64), group.astype(np.int32), together)

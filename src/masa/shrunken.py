@@ -6,10 +6,13 @@ import numpy as np
 
 from masa import _shrunken as kernel
 from masa._kernel import choose, pick, run_key, uniform
-from masa.clues import LEAST, OTHER, SHARE, Clues, prices
+from masa.clues import OTHER, Clues, prices
 from masa.objective import Objective
 from masa.records import INVALID, Answer, Codes, Column, Floats, Query, in_order
 from masa.strata import FEW, Strata
+
+LEAST, SHARE = 30, 500
+"""Items that a label and an old answer must share for a stratum of their own: so many, and one in so many of all."""
 
 SPARE = 64
 """Answers that were never given before and are told apart."""
