@@ -9,6 +9,7 @@ import time
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import masa
@@ -285,3 +286,94 @@ def test_the_demo_tells_a_story() -> None:
     assert done.returncode == 0
     for words in ("$ masa baseline", "$ masa assess", "CHANGED", "'8' is now", "The truth, which masa did not see"):
         assert words in done.stdout
+
+
+def test_replays_know_old_answers_free_answers_texts_weights_and_prices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = ["label,old,old sure,cheap,text,price,new"]
+    for _ in range(400):
+        label, word = rng.choice(["no", "yes"]), rng.choice(["plain", "odd"])
+        old = label if rng.random() < 0.8 else "no"
+        new = "no" if word == "odd" and rng.random() < 0.3 else old
+        rows.append(f"{label},{old},{rng.random():.2f},{rng.choice(['no', 'yes'])},a {word} text,{rng.integers(0, 5)},{new}")
+    file = tmp_path / "d.csv"
+    file.write_text("\n".join(rows))
+    known = [
+        "--label",
+        "label",
+        "--new",
+        "new",
+        "--old",
+        "old",
+        "--old-confidence",
+        "old sure",
+        "--also",
+        "cheap",
+        "--text",
+        "text",
+    ]
+    given = [*known, "--cost", "price", "--runs", "30", "--budgets", "100", "--method", "adaptive,paired,predictive,auto"]
+    assert cli.main(["replay", str(file), *given, "--json"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert list(found["methods"]) == ["adaptive", "paired", "predictive", "auto"]
+    assert found["methods"]["auto"]["queries_for_target"] == found["methods"]["predictive"]["queries_for_target"]
+    assert 1 <= found["methods"]["auto"]["first_change"]["median"] <= found["methods"]["auto"]["first_change"]["p95"]
+    assert any("auto is predictive: of every item it is known: its old answer" in note for note in found["notes"])
+    assert cli.main(["replay", str(file), *given, "--weights", '{"cost": {"yes": {"no": 5}}}', "--json"]) == 0
+    costs = json.loads(capsys.readouterr().out)
+    assert costs["no_change_error"] != found["no_change_error"]
+    assert cli.main(["replay", str(file), *given]) == 0
+    assert "Queries up to the first answer that changed" in capsys.readouterr().out
+    for wrong, told in (
+        (["--method", "predictiv"], "did you mean 'predictive'"),
+        (["--method", "paired", "--with-replacement"], "asks each item once"),
+        (["--weights", "nothing.json"], "the weights cannot be read"),
+        (["--also", "nobody"], "nobody"),
+    ):
+        assert cli.main(["replay", str(file), *known, "--runs", "5", *wrong]) == 2
+        assert told in capsys.readouterr().err
+    assert cli.main(["replay", str(file), "--label", "label", "--new", "new", "--method", "paired"]) == 2
+    assert "needs the old answers" in capsys.readouterr().err
+
+
+def test_an_assessment_takes_all_that_is_known_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = ["id,label,old,old sure,cheap,text,price,who,new"]
+    for number in range(500):
+        label = rng.choice(["no", "yes"])
+        new = label if rng.random() < 0.9 else "no"
+        rows.append(f"{number},{label},{label},{rng.random():.2f},{label},some text,{rng.integers(1, 5)},{number % 3},{new}")
+    (tmp_path / "d.csv").write_text("\n".join(rows))
+    given = [
+        "d.csv",
+        "--label",
+        "label",
+        "--id",
+        "id",
+        "--input",
+        "text",
+        "--api",
+        "replay:new",
+        "--old",
+        "old",
+        "--budget",
+        "200",
+    ]
+    more = ["--old-confidence", "old sure", "--also", "cheap", "--cost", "price", "--group", "who", "--weights", "accuracy"]
+    assert cli.main(["validate", *given, *more, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["method"] == "predictive"
+    assert cli.main(["assess", *given, *more, "--json"]) in (0, 1, 3)
+    found = json.loads(capsys.readouterr().out)
+    assert found["method"] == "predictive"
+    assert [group["group"] for group in found["groups"]] == ["0", "1", "2"]
+    assert found["gap"]["low"] <= found["gap"]["estimate"] <= found["gap"]["high"]
+    assert cli.main(["assess", *given, *more, "--fresh"]) in (0, 1, 3)
+    assert "Right answers by group" in capsys.readouterr().out
+    assert cli.main(["report", "1", "--json"]) == 0
+    assert "estimate" not in json.loads(capsys.readouterr().out)

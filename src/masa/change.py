@@ -190,12 +190,13 @@ def by_group(
         )
         for g, name in enumerate(group.values)
     )
-    best, worst = found.groups[int(before.argmax())], found.groups[int(before.argmin())]
-    if best is None or worst is None or best is worst:
+    order = np.argsort(-before, kind="stable")
+    top, bottom = int(order[0]), int(order[-1])
+    best, worst = found.groups[top], found.groups[bottom]
+    if best is None or worst is None or top == bottom:
         return reports, None
-    ends = group.values[int(before.argmax())], group.values[int(before.argmin())]
     change = interval(best[0] - worst[0], best[1] + worst[1])
-    return reports, Gap(*ends, float(before.max() - before.min()), change)
+    return reports, Gap(group.values[top], group.values[bottom], float(before[top] - before[bottom]), change)
 
 
 def _rates(matrix: Matrix, shift: Shift) -> Floats:
