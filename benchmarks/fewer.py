@@ -2,7 +2,7 @@
 
 python benchmarks/fewer.py FOLDER [RUNS] [twelve|updates] [all|half]   FOLDER holds frugalml/, vader/ and llmdrift/
 
-Half takes every second item of each case, of those that had no part in choosing the constants of the methods.
+Half takes every second item of each case.
 """
 
 import sys
