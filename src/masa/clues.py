@@ -2,16 +2,20 @@
 
 import re
 import zlib
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from masa.records import Codes, Column, Floats, Ints
 
 VOCABULARY = 4096
-MOST_WORDS = 64
-"""Words of a text that are looked at: the first different ones."""
+MOST_WORDS, MOST_TEXT = 64, 4_000
+"""Words of a text that are looked at, the first different ones, and characters."""
+
+MOST_REMEMBERED = 1_000_000
 
 CHEAPEST = 0.01
 """Of the mean price: what is cheaper, or free, is not asked more often for that."""
@@ -39,23 +43,24 @@ class Words:
         >>> words.start.tolist(), len(words.codes)
         ([0, 2, 2], 2)
         """
-        numbers: dict[str, int] = {}
-        starts, codes = [0], []
+        number = _Numbers().__getitem__
+        find = re.compile(r"\w+(?:'\w+)?").findall
+        starts, codes = array("q", [0]), array("i")
         for text in texts:
-            mine: dict[int, None] = {}
-            for found in re.finditer(r"\w+(?:'\w+)?", text.lower()):
-                word = found.group()[:64]
-                number = numbers.get(word)
-                if number is None:
-                    number = zlib.crc32(word.encode(errors="replace")) % VOCABULARY
-                    if len(numbers) < 1_000_000:
-                        numbers[word] = number
-                mine[number] = None
-                if len(mine) == MOST_WORDS:
-                    break
-            codes.append(np.fromiter(mine, np.int32, len(mine)))
-            starts.append(starts[-1] + len(mine))
-        return cls(np.array(starts, np.int64), np.concatenate(codes) if codes else np.zeros(0, np.int32))
+            mine = dict.fromkeys(map(number, find(text[:MOST_TEXT].lower())))
+            codes.extend(islice(mine, MOST_WORDS))
+            starts.append(len(codes))
+        return cls(np.array(starts, np.int64), np.array(codes, np.int32))
+
+
+class _Numbers(dict[str, int]):
+    """The number of each word, remembered for the more frequent ones."""
+
+    def __missing__(self, word: str) -> int:
+        number = zlib.crc32(word.encode(errors="replace")) % VOCABULARY
+        if len(self) < MOST_REMEMBERED:
+            self[word] = number
+        return number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
