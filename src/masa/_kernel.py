@@ -320,6 +320,19 @@ def settle(recorded: Recorded, seen: Codes, entries: Floats, total: Floats) -> f
 
 
 @jit
+def distance(values: Floats, truth: Floats, weights: Floats, linear: bool) -> float:
+    """Give how far off values (L, P) are, by the weights (L, P): the norm, or the sum, of what they miss."""
+    labels, answers = truth.shape
+    squared, total = 0.0, 0.0
+    for label in range(labels):
+        for j in range(answers):
+            off = weights[label, j] * (values[label, j] - truth[label, j])
+            squared += off**2
+            total += off
+    return abs(total) if linear else sqrt(squared)
+
+
+@jit
 def reset(rule: Rule, state: State, seen: Codes, blank: Floats, first: Codes) -> None:
     """Forget all answers; blank (2T,) and first (2T,) are the tournament of a state without any."""
     for place in range(seen[-1]):

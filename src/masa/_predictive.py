@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from masa._kernel import Codes, Floats, Ints, jit, uniform
+from masa._kernel import Codes, Floats, Ints, distance, jit, uniform
 
 Singles = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
@@ -447,13 +447,7 @@ def simulate(
             counts, _ = weigh(batch[:m], chance[:m], sizes[: batch[:m].max() + 1], left[: batch[:m].max() + 1])
             shift[:] = 0.0
             add_up(items, cells, asked[:m], target[asked[:m]], counts, shift)
-            squared, linear = 0.0, 0.0
-            for label in range(labels):
-                for j in range(answers):
-                    off = goal.weights[label, j] * (shift[label, j] - truth[label, j])
-                    squared += off**2
-                    linear += off
-            errors[run, at] = abs(linear) if goal.linear else sqrt(squared)
+            errors[run, at] = distance(shift, truth, goal.weights, goal.linear)
             row = checkpoints[at, 1]
             if row >= 0:
                 sums[row] += shift.ravel()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from masa._kernel import DONE, DUE, Codes, Floats, Ints, choose, enter, jit, pick, uniform
+from masa._kernel import DONE, DUE, Codes, Floats, Ints, choose, distance, enter, jit, pick, uniform
 
 YY, XX, XY, TOTAL_YY, TOTAL_XX, TOTAL_XY, TOTAL_Y, TOTAL_X = range(8)
 
@@ -242,13 +242,7 @@ def simulate(
                     first[run] = asked
             matrix[:] = 0.0
             add_up(design, state, matrix)
-            squared, linear = 0.0, 0.0
-            for label in range(labels):
-                for j in range(answers):
-                    off = design.goal[label, j] * (matrix[label, j] - truth[label, j])
-                    squared += off**2
-                    linear += off
-            errors[run, at] = abs(linear) if design.linear else sqrt(squared)
+            errors[run, at] = distance(matrix, truth, design.goal, design.linear)
             row = checkpoints[at, 1]
             if row >= 0:
                 sums[row] += matrix.ravel()
