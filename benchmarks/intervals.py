@@ -76,13 +76,8 @@ def loaded(update: Update, folder: Path) -> tuple[Dataset, Column, Column]:
 
 
 def drawn(queries: list[Query]) -> Draws | None:
-    if not queries or queries[0].batch is None:
-        return None
-    return Draws(
-        np.array([query.batch for query in queries], np.int32),
-        np.array([query.chance for query in queries], np.float64),
-        np.array([query.batch_size for query in queries], np.int64),
-    )
+    draws = [draw for query in queries if (draw := query.draw) is not None]
+    return Draws.of(draws) if draws else None
 
 
 def covered(update: Update, *, folder: Path, runs: int, methods: tuple[str, ...] = METHODS) -> dict[str, list[list[float]]]:

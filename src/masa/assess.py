@@ -142,9 +142,7 @@ def drawn(data: Dataset, past: journal.Past, places: Ints) -> Draws | None:
         return None
     place = live.places(data, past.draws)
     by_place = {place[key]: draw for key, draw in past.draws.items() if key in place}
-    found = [by_place[item] for item in places.tolist()]
-    batch, chance, size = zip(*found, strict=True)
-    return Draws(np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64))
+    return Draws.of([by_place[item] for item in places.tolist()])
 
 
 def conclude(
@@ -313,14 +311,8 @@ class Told:
         return known
 
     def _draws(self) -> Draws | None:
-        if self._plan.layout is None:
-            return None
-        asked = [self._asked[place] for place in self._places]
-        return Draws(
-            np.array([query.batch for query in asked], np.int32),
-            np.array([query.chance for query in asked], np.float64),
-            np.array([query.batch_size for query in asked], np.int64),
-        )
+        draws = [draw for place in self._places if (draw := self._asked[place].draw) is not None]
+        return Draws.of(draws) if draws else None
 
 
 def _close(store: Store, session: Session, result: Assessment, found: Estimated | None) -> None:

@@ -38,8 +38,6 @@ class Spread:
     """of the plug-in covariance, its square and its cube"""
     blind: float = 0.0
     """the share of the data of whose label nothing was answered"""
-    uniform: float = 0.0
-    """the expected squared error of one post-stratified answer"""
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Spread":
@@ -55,14 +53,13 @@ class Spread:
             sqrt(self.deviation**2 + other.deviation**2),
             (traces[0], traces[1], traces[2]),
             max(self.blind, other.blind),
-            self.uniform + other.uniform,
         )
 
     def times(self, factor: float) -> "Spread":
         """Give the spread of a multiple of the estimate."""
         square = factor**2
         traces = (self.traces[0] * square, self.traces[1] * square**2, self.traces[2] * square**3)
-        return Spread(self.error2 * square, self.deviation * square, traces, self.blind, self.uniform * square)
+        return Spread(self.error2 * square, self.deviation * square, traces, self.blind)
 
     def bound(self, confidence: float = 0.95) -> float:
         """Bound the Frobenius error: its expectation, what is not known of that, and how a squared error scatters."""
@@ -150,7 +147,6 @@ def pooled(share: Floats, n: Floats, fraction: Floats, squares: Floats, traces: 
         deviation=float(np.sqrt(np.sum((weight / degrees) ** 2 * 2.0 * squares))),
         traces=traces,
         blind=blind if blind > 1e-9 else 0.0,
-        uniform=float(np.sum(share * squares / degrees)),
     )
 
 

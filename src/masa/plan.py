@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from masa.change import Estimated, estimated, estimated_in_batches
 from masa.clues import Clues, Words
 from masa.dataset import Dataset
@@ -89,12 +87,10 @@ class Plan:
             )
         strata, difficulty = stratified(data, old, settings)
         if method == "predictive" and clues is not None:
-            weight = np.empty(len(data))
-            weight[strata.items] = (strata.weight / strata.size)[strata.of_position]
             layout = Layout.of(
                 data.label,
                 clues,
-                weight=weight,
+                weight=strata.item_weight,
                 objective=settings.objective,
                 cost=data.cost,
                 group=data.group,

@@ -50,6 +50,13 @@ class Query:
     """the chance with which the item was to be in that batch"""
     batch_size: int | None = None
 
+    @property
+    def draw(self) -> tuple[int, float, int] | None:
+        """The batch, the chance and the size of the batch, where items are drawn in batches."""
+        if self.batch is None or self.chance is None or self.batch_size is None:
+            return None
+        return self.batch, self.chance, self.batch_size
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -338,7 +338,7 @@ class Study:
 
     def _chunk(self, checkpoints: Ints, runs: range) -> Outcome:
         keys = np.array([kernel.run_key(self.seed, run) for run in runs], np.uint64)
-        return self.simulation.run(keys, checkpoints, early=True)
+        return self.simulation.run(keys, checkpoints)
 
     def _summary(self, grid: Ints, outcome: Outcome, needed: int | None, spread: tuple[int | None, int | None]) -> Curve:
         squared = np.mean(np.square(outcome.errors, dtype=np.float64), axis=0)

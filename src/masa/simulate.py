@@ -67,8 +67,8 @@ class Simulation(Protocol):
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess how many queries reach the target, on the safe side."""
 
-    def run(self, keys: Keys, checkpoints: Ints, *, early: bool) -> Outcome:
-        """Run one assessment a key; early: look also for the first changed answer."""
+    def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
+        """Run one assessment a key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,13 +186,13 @@ class Drawn:
             variance = _variance(self.strata, self.answers)
         return _enough(variance, self.strata, target=target, confidence=confidence)
 
-    def run(self, keys: Keys, checkpoints: Ints, *, early: bool) -> Outcome:
+    def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
         plan, recorded = self.plan, self.recorded
         state = kernel.new_state(plan.design, len(self.strata.items), len(recorded.cell_entry))
         outcome = Outcome.blank(len(keys), checkpoints, len(self.truth))
         asked = kernel.simulate(plan.design, recorded, plan.rule, state, keys, checkpoints, outcome.errors, outcome.sums)
-        if early and self.changed.any():
+        if self.changed.any():
             state = kernel.new_state(plan.design, len(self.strata.items), len(recorded.cell_entry))
             kernel.first_changes(plan.design, recorded, plan.rule, state, keys, self.changed, outcome.first)
         return replace(outcome, asked=int(asked))
@@ -241,9 +241,8 @@ class Shrunk:
         """Guess from the strata."""
         return _enough(_variance(self.strata, self.answers), self.strata, target=target, confidence=confidence)
 
-    def run(self, keys: Keys, checkpoints: Ints, *, early: bool) -> Outcome:
+    def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
-        del early  # It finds the first change in passing.
         outcome = Outcome.blank(len(keys), checkpoints, len(self.truth))
         asked = _shrunken.simulate(
             self.design,
@@ -280,8 +279,7 @@ class Predicted:
         """Lay the items out."""
         clues, label, strata = case.clues, case.data.label, case.strata
         assert clues is not None  # noqa: S101
-        weight = np.empty(len(strata.items))
-        weight[strata.items] = (strata.weight / strata.size)[strata.of_position]
+        weight = strata.item_weight
         layout = Layout.of(
             label,
             clues,
@@ -314,9 +312,8 @@ class Predicted:
         """Guess from strata by label and old answer."""
         return _enough(_variance(self.strata, self.answers), self.strata, target=target, confidence=confidence)
 
-    def run(self, keys: Keys, checkpoints: Ints, *, early: bool) -> Outcome:
+    def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
-        del early
         outcome = Outcome.blank(len(keys), checkpoints, len(self.truth))
         layout = self.layout
         if not len(checkpoints):

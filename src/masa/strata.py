@@ -53,6 +53,13 @@ class Strata:
         return self.of_position[position[places]]
 
     @property
+    def item_weight(self) -> Floats:
+        """(N,) the share of the estimate that each item stands for."""
+        weight = np.empty(len(self.items))
+        weight[self.items] = (self.weight / self.size)[self.of_position]
+        return weight
+
+    @property
     def label_weight(self) -> Floats:
         """(L,) the share of each label."""
         return np.bincount(self.label, self.weight, len(self.labels)).astype(np.float64)

@@ -1,5 +1,6 @@
 """Estimate a change from answers to items that were asked with known chances, batch by batch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -24,6 +25,12 @@ class Draws:
     """(n,)"""
     size: Ints
     """(n,) of its batch"""
+
+    @classmethod
+    def of(cls, draws: Sequence[tuple[int, float, int]]) -> "Draws":
+        """Take batches, chances and sizes as the journal has them."""
+        batch, chance, size = zip(*draws, strict=True)
+        return cls(np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
