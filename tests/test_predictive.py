@@ -60,7 +60,7 @@ class Case:
         keys = np.array([run_key(1, run) for run in range(runs)], np.uint64)
         checkpoints = np.array([(stop, row) for row, stop in enumerate(stops)], np.int64)
         kernel.simulate(
-            layout.items, layout.cells, layout.goal, layout.prior, layout.canaries,
+            layout.items, layout.cells, layout.goal, layout.prior, layout.canaries, layout.rest,
             (self.target >= 0).astype(np.float64), self.target, shift, keys, checkpoints, errors, sums, np.zeros(runs, np.int64),
         )  # fmt: skip
         return errors.astype(np.float64), (sums / runs).reshape(len(stops), *shift.shape)
@@ -276,7 +276,7 @@ def test_the_estimate_of_a_run_is_that_of_the_replays(case: Case) -> None:
     batch = np.array([query.batch for query in asked], np.int32)
     sizes = np.array([next(query.batch_size for query in asked if query.batch == e) for e in range(batch.max() + 1)])
     left = 400 - np.concatenate(([0], np.cumsum(np.bincount(batch))[:-1]))
-    counts, _ = kernel.weigh(batch, np.array([query.chance for query in asked]), sizes, left)
+    counts, _ = kernel.weigh(batch, np.array([query.chance for query in asked]), sizes, left, 0)
     shift = np.zeros_like(case.shift)
     kernel.add_up(case.layout.items, case.layout.cells, places.astype(np.int32), case.target[places], counts, shift)
     names = case.layout.names

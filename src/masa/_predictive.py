@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from masa._kernel import Codes, Floats, Ints, distance, jit, uniform
+from masa import _shrunken
+from masa._kernel import Codes, Floats, Ints, choose, distance, jit, pick, uniform
 
 Singles = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
@@ -33,6 +34,14 @@ SEEN = 2.0
 
 BELIEF = 1.0
 """Answers' worth of belief that a cell's items change as all do."""
+
+
+FEWER, MORE = 0.5, 5
+"""The old answers have had their day when the labels miss fewer of the new ones than this share of what they miss, and at
+least so many answers fewer."""
+
+EARLIER = 0.3
+"""What a batch counts for that was drawn before that was known."""
 
 
 class Items(NamedTuple):
@@ -77,6 +86,18 @@ class Goal(NamedTuple):
     weights: Floats
     """(L, P)"""
     linear: bool
+
+
+class Strata(NamedTuple):
+    """What is asked by once the old answers have had their day."""
+
+    design: _shrunken.Design
+    """with the answers of the goal"""
+    items: Codes
+    """(N,) by position"""
+    of: Codes
+    """(N,) the stratum of each item"""
+    may: bool
 
 
 class Prior(NamedTuple):
@@ -315,13 +336,44 @@ def next_batch(
 
 
 @jit
-def weigh(batch: Codes, chance: Floats, sizes: Ints, left: Ints) -> tuple[Floats, Floats]:
+def outlived(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes, counts: Floats) -> bool:
+    """Say whether the labels of the items asked (n,) tell their new answers better than their old answers do.
+
+    Target (n,) is the answer that each changed to, or -1, counts (n,) what it counts for. A label tells the answer that most of
+    the other items with it have or, where there are none, that is right.
+    """
+    labels, answers = goal.weights.shape
+    told = np.zeros((labels, answers), np.int64)
+    for a in range(len(asked)):
+        cell = items.cell[asked[a]]
+        told[cells.label[cell], target[a] if target[a] >= 0 else cells.old[cell]] += 1
+    best, most, second = np.zeros(labels, np.int64), np.zeros(labels, np.int64), np.zeros(labels, np.int64)
+    for label in range(labels):
+        for j in range(answers):
+            if told[label, j] > most[label]:
+                best[label], second[label], most[label] = j, most[label], told[label, j]
+            elif told[label, j] > second[label]:
+                second[label] = told[label, j]
+    by_label, by_old, fewer = 0.0, 0.0, 0
+    for a in range(len(asked)):
+        cell = items.cell[asked[a]]
+        label, new = cells.label[cell], target[a] if target[a] >= 0 else cells.old[cell]
+        alone = most[label] == 1 and second[label] == 0
+        usual = new == (cells.right[cell] if alone else best[label]) and (alone or most[label] > second[label])
+        by_label += 0.0 if usual else counts[a] * items.weight[asked[a]]
+        by_old += counts[a] * items.weight[asked[a]] if target[a] >= 0 else 0.0
+        fewer += (target[a] >= 0) - (not usual)
+    return fewer >= MORE and by_label < FEWER * by_old
+
+
+@jit
+def weigh(batch: Codes, chance: Floats, sizes: Ints, left: Ints, turned: int) -> tuple[Floats, Floats]:
     """Give what each answer (n,) counts for, relative to its item's weight, and what it adds to the variance.
 
     Batch (n,) and chance (n,) say how it came to be asked, sizes (E,) how many items each batch holds, left (E,) how many were
     left before it. Of a batch with some answers outstanding the others, in random order, were asked with chances that much
     smaller. Each batch gives an unbiased estimate: what was asked before it, plus its own answers over their chances. They
-    are combined with weights as if all items were alike.
+    are combined with weights as if all items were alike; those before batch number `turned` count for less, if that is not 0.
     """
     answered = np.zeros(len(sizes))
     for e in batch:
@@ -329,7 +381,7 @@ def weigh(batch: Codes, chance: Floats, sizes: Ints, left: Ints) -> tuple[Floats
     weight = np.zeros(len(sizes))
     for e in range(1, len(sizes)):
         if answered[e] > 0.0:
-            weight[e] = answered[e] / (left[e] * max(left[e] - answered[e], 1e-6))
+            weight[e] = answered[e] / (left[e] * max(left[e] - answered[e], 1e-6)) * (EARLIER if e < turned else 1.0)
     total = weight.sum()
     counts, adds = np.ones(len(batch)), np.zeros(len(batch))
     if total <= 0.0:
@@ -384,12 +436,24 @@ def add_up(items: Items, cells: Cells, asked: Codes, target: Codes, counts: Floa
 
 
 @jit
+def inside(stratum: Codes, asked: Codes, first: int, left: Ints, chance: Floats) -> None:
+    """Set the chance (n,) of the items asked (n,) from the first on: how many of those left (S,) in their stratum were."""
+    taken = np.zeros(len(left), np.int64)
+    for i in asked[first:]:
+        taken[stratum[i]] += 1
+    for a in range(first, len(asked)):
+        s = stratum[asked[a]]
+        chance[a] = taken[s] / left[s]
+
+
+@jit
 def simulate(
     items: Items,
     cells: Cells,
     goal: Goal,
     prior: Prior,
     canaries: Codes,
+    strata: Strata,
     changed: Floats,
     target: Codes,
     truth: Floats,
@@ -415,8 +479,8 @@ def simulate(
         sizes[0], left[0] = len(canaries), len(items.cell)
         for i in canaries:
             done[i] = True
-        n, sung, count, at = 0, 0, 1, 0
-        while n < most:
+        n, sung, count, turned, before = 0, 0, 1, 0, 0
+        while n < most and turned == 0:
             known = asked[:n]
             picked, its_chance = next_batch(
                 items, cells, goal, prior, known, changed[known], target[known], done, keys[run], count
@@ -437,14 +501,31 @@ def simulate(
             count += 1
             if len(picked) == 0:
                 break
+            if strata.may and n < most:
+                counts, _ = weigh(batch[:n], chance[:n], sizes[:count], left[:count], 0)
+                if outlived(items, cells, goal, asked[:n], target[asked[:n]], counts):
+                    turned, before = count, n
+                    left[count] = left[count - 1] - sizes[count - 1]
+                    n = _rest(items, cells, strata, target, keys[run], done, asked, n)
+                    batch[before:n] = turned
         for k in range(n):
             if target[asked[k]] >= 0:
                 first[run] = k + 1
                 break
         total += n
+        rest = np.zeros(len(strata.design.weight), np.int64)
+        if turned > 0:
+            for i in range(len(items.cell)):
+                rest[strata.of[i]] += 1
+            for i in asked[:before]:
+                rest[strata.of[i]] -= 1
         for at in range(len(checkpoints)):
             m = min(n, checkpoints[at, 0])
-            counts, _ = weigh(batch[:m], chance[:m], sizes[: batch[:m].max() + 1], left[: batch[:m].max() + 1])
+            last = batch[:m].max() + 1
+            if turned > 0 and m > before:
+                sizes[turned] = m - before
+                inside(strata.of, asked[:m], before, rest, chance)
+            counts, _ = weigh(batch[:m], chance[:m], sizes[:last], left[:last], turned if m > before else 0)
             shift[:] = 0.0
             add_up(items, cells, asked[:m], target[asked[:m]], counts, shift)
             errors[run, at] = distance(shift, truth, goal.weights, goal.linear)
@@ -452,3 +533,32 @@ def simulate(
             if row >= 0:
                 sums[row] += shift.ravel()
     return total
+
+
+@jit
+def _rest(items: Items, cells: Cells, strata: Strata, target: Codes, key: np.uint64, done: Bools, asked: Codes, n: int) -> int:
+    """Ask on, stratum by stratum, after the n items asked; give how many were asked in all."""
+    design, state = strata.design, _shrunken.new_state(strata.design)
+    drawn = np.zeros(len(design.weight), np.int64)
+    for i in asked[:n]:
+        s = strata.of[i]
+        state.left[s] -= 1
+        _shrunken.count(design, state, s, target[i] if target[i] >= 0 else cells.old[items.cell[i]], -1)
+    _shrunken.renew(design, state)
+    while n < len(asked):
+        s = choose(state.tree, state.lead)
+        if s < 0:
+            break
+        begin = design.start[s]
+        while True:
+            draw = drawn[s]
+            i = strata.items[pick(state.order, begin, design.start[s + 1] - begin, draw, uniform(key, s, draw))]
+            drawn[s] += 1
+            if not done[i]:
+                break
+        done[i] = True
+        state.issued[s] += 1
+        _shrunken.count(design, state, s, target[i] if target[i] >= 0 else cells.old[items.cell[i]], -1)
+        asked[n] = i
+        n += 1
+    return n

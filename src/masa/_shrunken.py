@@ -47,6 +47,8 @@ class Design(NamedTuple):
 class State(NamedTuple):
     """What has been asked and answered."""
 
+    left: Ints
+    """(S,) items that may be asked"""
     issued: Ints
     """(S,)"""
     answered: Ints
@@ -67,11 +69,15 @@ class State(NamedTuple):
     """(N,) the positions, each stratum shuffled as far as it has been drawn"""
 
 
+@jit
 def new_state(design: Design) -> State:
     """Make the state of a method that has asked nothing."""
     strata, answers = design.known.shape
-    leaves = 1 << max(0, strata - 1).bit_length()
+    leaves = 1
+    while leaves < strata:
+        leaves *= 2
     state = State(
+        left=design.start[1:] - design.start[:-1],
         issued=np.zeros(strata, np.int64),
         answered=np.zeros(strata, np.int64),
         new=np.zeros((strata, answers), np.int64),
@@ -80,7 +86,7 @@ def new_state(design: Design) -> State:
         common=np.zeros(4),
         tree=np.full(2 * leaves, DONE),
         lead=np.zeros(2 * leaves, np.int32),
-        order=np.arange(design.start[-1], dtype=np.int32),
+        order=np.arange(design.start[-1]).astype(np.int32),
     )
     renew(design, state)
     return state
@@ -102,9 +108,8 @@ def squares(state: State, stratum: int, lean: float) -> float:
 def rescore(design: Design, state: State, stratum: int) -> None:
     """Bring the tournament up to date after a stratum's counts changed."""
     n, m = state.issued[stratum], state.answered[stratum]
-    size = design.start[stratum + 1] - design.start[stratum]
     value = DONE
-    if design.urge[stratum] > 0.0 and n < size:
+    if design.urge[stratum] > 0.0 and n < state.left[stratum]:
         if n < 2:
             value = (2 - n) * DUE + design.urge[stratum]
         else:

@@ -160,6 +160,10 @@ def conclude(
         # Of canaries alone, which were not drawn at random, nothing follows for the others.
         found = plan.estimated(old, places, answers, draws, finite=finite)
         notes += _cautions(strata, places, old, plan.method)
+        if draws is not None and (before := int(np.count_nonzero(draws.chance))) < len(places):
+            notes.append(
+                f"method adaptive from answer {before + 1:,} on: the labels told the new answers better than the old answers did"
+            )
     did_move = moved(strata, compared_to, differing, old)
     if differing and not old.repeated and old.run is not None:
         notes.append(
@@ -244,7 +248,8 @@ def _refuse_other_strata(old: Old, settings: Settings, plan: Plan) -> None:
 def _identity(settings: Settings, plan: Plan, old: Old) -> dict[str, Any]:
     mix = None if settings.mix is None else dict(settings.mix)
     same = {"method": plan.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": plan.difficulty}
-    more = {"also": list(settings.also), "weights": settings.objective.identity()}
+    turns = plan.layout is not None and plan.layout.rest.may
+    more = {"also": list(settings.also), "weights": settings.objective.identity(), "turns": turns}
     if old.run is None:
         more |= {"old": old.answers.name, "old_confidence": settings.old_confidence}
     return same | {key: value for key, value in more.items() if value}

@@ -15,6 +15,7 @@ from masa.records import Column, Ints
 from masa.sampler import Sampler
 from masa.shrunken import Shrunken, adaptive_strata, paired_strata
 from masa.strata import Strata
+from masa.turning import Turning
 from masa.weighed import Draws
 
 METHODS = ("auto", "predictive", "paired", "adaptive", "masa", "post-stratified", "stratified", "uniform")
@@ -62,7 +63,7 @@ class Plan:
 
     method: str
     strata: Strata
-    source: "Sampler | Shrunken | Predictive"
+    source: "Sampler | Shrunken | Predictive | Turning"
     difficulty: str
     """what the strata's levels are, in words"""
     layout: Layout | None = None
@@ -86,33 +87,35 @@ class Plan:
                 hint="use auto or adaptive, or make a baseline of all items (masa baseline)",
             )
         strata, difficulty = stratified(data, old, settings)
+        hardness = data.difficulty if data.difficulty is not None else old.confidence
+        unpaired = adaptive_strata(
+            data.label, others[0] if others else None, difficulty=hardness, levels=settings.levels, mix=settings.mix
+        )
+        common: dict[str, Any] = {"objective": settings.objective, "cost": data.cost, "seed": settings.seed}
         if method == "predictive" and clues is not None:
+            turns = settings.method == "auto" and data.group is None
             layout = Layout.of(
                 data.label,
                 clues,
                 weight=strata.item_weight,
-                objective=settings.objective,
-                cost=data.cost,
                 group=data.group,
-                seed=settings.seed,
+                rest=unpaired if turns else None,
+                **common,
             )
-            source = Predictive(layout, clues, seed=settings.seed)
+            batches = Predictive(layout, clues, seed=settings.seed)
+            source = Turning(batches, Shrunken(unpaired, **common)) if turns else batches
             return cls(method, strata, source, difficulty, layout, data.group, tuple(notes))
         if data.group is not None:
             raise UsageError(
                 f"the method {method} does not know groups",
                 hint="use predictive, which needs every item's old answer (masa baseline)",
             )
-        common: dict[str, Any] = {"objective": settings.objective, "cost": data.cost, "seed": settings.seed}
         if method == "paired" and clues is not None:
             known = clues if clues.confidence is not None else replace(clues, confidence=data.difficulty)
             strata = paired_strata(data.label, known, levels=settings.levels, mix=settings.mix)
             return cls(method, strata, Shrunken(strata, old=old.answers, **common), difficulty, notes=tuple(notes))
         if method == "adaptive":
-            hardness = data.difficulty if data.difficulty is not None else old.confidence
-            cheap = others[0] if others else None
-            strata = adaptive_strata(data.label, cheap, difficulty=hardness, levels=settings.levels, mix=settings.mix)
-            return cls(method, strata, Shrunken(strata, **common), difficulty, notes=tuple(notes))
+            return cls(method, unpaired, Shrunken(unpaired, **common), difficulty, notes=tuple(notes))
         return cls(method, strata, Sampler(strata, method=method, seed=settings.seed), difficulty)
 
     def estimated(self, old: Old, places: Ints, answers: Column, draws: "Draws | None", *, finite: bool) -> Estimated:

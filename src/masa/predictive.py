@@ -11,9 +11,11 @@ from masa._kernel import run_key
 from masa.clues import MOVED, OTHER, VOCABULARY, Clues, Words, prices, ranks
 from masa.objective import Objective
 from masa.records import ERROR, INVALID, Answer, Codes, Column, Floats, Ints, Query, in_order
+from masa.shrunken import designed
+from masa.strata import Strata
 
-BASE, RISES_WITH_DOUBT, SOONER_AT_THE_BOTTOM, DISAGREES = -3.2, -1.5, 1.0, 1.0
-"""The model before any answer: 4% change, more of the answers of little confidence, and where others disagree."""
+BASE, RISES_WITH_DOUBT, SOONER_AT_THE_BOTTOM, DISAGREES = -4.5, -1.5, 1.0, 1.0
+"""The model before any answer: 1% change, more of the answers of little confidence, and where others disagree."""
 
 SMALL = 10
 """Items of one label and one old answer: with fewer they are weighed together with others of the label."""
@@ -34,6 +36,8 @@ class Layout:
     cells: kernel.Cells
     goal: kernel.Goal
     prior: kernel.Prior
+    rest: kernel.Strata
+    """what is asked by once the old answers tell little"""
     canaries: Codes
     old: Codes
     """(N,) the old answer of each item, as a place in names"""
@@ -49,11 +53,13 @@ class Layout:
         cost: Floats | None = None,
         group: Column | None = None,
         new: Sequence[str] = (),
+        rest: Strata | None = None,
         seed: int = 0,
     ) -> "Layout":
         """Lay the items out; weight (N,) is the share of each in the estimate, cost (N,) its price.
 
-        With groups (N,) each of them is to be known as well as the others, however small.
+        With groups (N,) each of them is to be known as well as the others, however small. Rest are the strata to go on with
+        once the old answers tell little, if that may be.
         """
         wanted = objective or Objective()
         names = layout_names(label, clues.old, new)
@@ -75,6 +81,8 @@ class Layout:
         urge = weight / np.sqrt(prices(cost, len(old)))
         if group is not None:
             urge /= np.bincount(group.codes, weight, len(group.values))[group.codes] + 1e-300
+        strata = rest or Strata.build(label)
+        design = designed(strata, names, old=None, objective=wanted, cost=cost)
         return cls(
             labels=label.values,
             names=names,
@@ -90,6 +98,7 @@ class Layout:
             cells=_cells(cell_label, cell_old, right[cell_label], np.bincount(cell, weight), np.bincount(cell)),
             goal=kernel.Goal(wanted.table(label.values, names), wanted.linear),
             prior=kernel.Prior(np.array(prior), VOCABULARY if len(words.codes) else 0),
+            rest=kernel.Strata(design, strata.items, strata.of(np.arange(len(old))), rest is not None),
             canaries=_canaries(numbers @ np.array(prior[1:]), weight, seed),
             old=old,
         )
@@ -145,6 +154,33 @@ class Predictive:
         """The queries that were asked and not answered, in the order of their items."""
         return [self._sent[item] for item in sorted(self._sent) if item not in self._answers]
 
+    @property
+    def answers(self) -> dict[int, str]:
+        """What was answered, by item."""
+        return {item: prediction for item, (prediction, _) in self._answers.items()}
+
+    @property
+    def batch(self) -> int:
+        """The number of the last batch."""
+        return max((query.batch or 0 for query in self._sent.values()), default=0)
+
+    def outlived(self) -> bool:
+        """Say whether a batch is done, and the labels told the answers so far better than the old answers did."""
+        if self._waiting is None:
+            self._waiting = self._rest_of_batch()
+        if self._waiting or not self._answers or len(self._answers) < len(self._sent):
+            return False
+        layout = self._layout
+        order = sorted((query.batch or 0, item) for item, query in self._sent.items())
+        known = np.array([item for _, item in order], np.int64)
+        asked = [self._sent[item] for item in known.tolist()]
+        batch = np.array([query.batch or 0 for query in asked], np.int32)
+        sizes = np.bincount(batch)
+        left = int(np.count_nonzero(layout.items.urge > 0.0)) - np.concatenate(([0], np.cumsum(sizes)[:-1]))
+        counts, _ = kernel.weigh(batch, np.array([query.chance or 0.0 for query in asked]), sizes, left, 0)
+        target = self._targets(known)
+        return bool(kernel.outlived(layout.items, layout.cells, layout.goal, known.astype(np.int32), target, counts))
+
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next queries: none while answers are outstanding that decide what comes next, or when all was asked."""
         if self._waiting is None:
@@ -154,7 +190,7 @@ class Predictive:
             if not self._waiting:
                 if len(self._answers) < len(self._sent):
                     break
-                self._waiting = self._batch(1 + max((query.batch or 0 for query in self._sent.values()), default=0))
+                self._waiting = self._batch(1 + self.batch)
                 if not self._waiting:
                     break
             query = self._waiting.popleft()
@@ -177,7 +213,7 @@ class Predictive:
         """Give what the journal's last batch still has to be asked."""
         if not self._sent:
             return deque()
-        last = max(1, *(query.batch or 0 for query in self._sent.values()))  # The canaries are asked with the first batch.
+        last = max(1, self.batch)  # The canaries are asked with the first batch.
         again = self._batch(last)
         chance = {query.item: query.chance for query in again}
         mine = [query for query in self._sent.values() if query.batch == last]
@@ -193,10 +229,7 @@ class Predictive:
         done = np.zeros(len(layout.old), np.bool_)
         done[[item for _, item in before]] = True
         done[layout.canaries] = True
-        predictions = [self._answers[item][0] for item in known.tolist()]
-        values = tuple(dict.fromkeys(predictions))
-        code = {value: j for j, value in enumerate(values)}
-        target = layout.targets(known, Column("", values, np.array([code[value] for value in predictions], np.int32)))
+        target = self._targets(known)
         confidence = np.array([np.nan if (told := self._answers[item][1]) is None else told for item in known.tolist()])
         picked, chance = kernel.next_batch(
             layout.items,
@@ -220,6 +253,13 @@ class Predictive:
         canaries = [Query(item, int(cell[item]), 0, 1.0, len(layout.canaries)) for item in layout.canaries.tolist()]
         both = [query for pair in zip(queries, canaries, strict=False) for query in pair]
         return deque([*both, *canaries[len(queries) :], *queries[len(canaries) :]])
+
+    def _targets(self, known: Ints) -> Codes:
+        """Give what the items at these places (n,), all answered, changed to (n,)."""
+        predictions = [self._answers[item][0] for item in known.tolist()]
+        values = tuple(dict.fromkeys(predictions))
+        code = {value: j for j, value in enumerate(values)}
+        return self._layout.targets(known, Column("", values, np.array([code[value] for value in predictions], np.int32)))
 
 
 def changed(target: Codes, before: Floats | None, now: Floats) -> Floats:

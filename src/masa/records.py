@@ -47,7 +47,7 @@ class Query:
     batch: int | None = None
     """the batch it was drawn with, where items are drawn in batches"""
     chance: float | None = None
-    """the chance with which the item was to be in that batch"""
+    """the chance with which the item was to be in that batch, or 0 where it was drawn inside its stratum"""
     batch_size: int | None = None
 
     @property

@@ -122,16 +122,26 @@ class Shrunken:
         self._state.issued[stratum] += 1
         kernel.rescore(self._design, self._state, stratum)
 
+    def known(self, item: int, prediction: str) -> None:
+        """Learn from an answer that was not drawn here: its item is not asked, and is no longer one of its stratum."""
+        position = self._position[item]
+        self._asked[position] = self._answered[position] = True
+        self._state.left[self._stratum[position]] -= 1
+        self._count(item, prediction)
+
     def tell(self, answer: Answer) -> None:
         """Count an answer, and its query too where that was never asked here."""
         position = self._position[answer.item]
         if not self._asked[position]:
             self.sent(Query(answer.item, -1))
         self._answered[position] = True
+        self._count(answer.item, answer.prediction)
+
+    def _count(self, item: int, prediction: str) -> None:
         # So many answers that were never given before are told apart; all others are taken for the last of them.
-        new = self._code.setdefault(answer.prediction or INVALID, min(len(self._code), self._last))
-        old = -1 if self._before is None else int(self._before[answer.item])
-        kernel.count(self._design, self._state, self._stratum[position], new, old)
+        new = self._code.setdefault(prediction or INVALID, min(len(self._code), self._last))
+        old = -1 if self._before is None else int(self._before[item])
+        kernel.count(self._design, self._state, self._stratum[self._position[item]], new, old)
 
     def _draw(self, stratum: int) -> int:
         """Give the next item of a stratum, passing over those that a journal says were asked."""

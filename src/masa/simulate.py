@@ -109,23 +109,24 @@ class Case:
 
     def simulation(self, method: str) -> Simulation:
         """Lay a method out on these answers."""
-        if method == "auto":
+        turns = method == "auto"
+        if turns:
             method = self.best
         if method in NEED_OLD and self.clues is None:
             raise UsageError(f"the method {method} needs the old answers", hint="name their column with --old COL")
         if self.replacement and method not in sampler.METHODS:
             raise UsageError(f"the method {method} asks each item once", hint="leave out --with-replacement")
         if method == "predictive":
-            return Predicted.of(self)
+            return Predicted.of(self, turns=turns)
         if method == "paired" and self.clues is not None:
             clues = self.clues if self.clues.confidence is not None else replace(self.clues, confidence=self.data.difficulty)
             return Shrunk.of(self, paired_strata(self.data.label, clues, levels=self.levels, mix=self.mix), self.old)
-        if method == "adaptive":
-            strata = adaptive_strata(
-                self.data.label, self.cheap, difficulty=self.data.difficulty, levels=self.levels, mix=self.mix
-            )
-            return Shrunk.of(self, strata, None)
-        return Drawn.of(self, method)
+        return Shrunk.of(self, self.unpaired, None) if method == "adaptive" else Drawn.of(self, method)
+
+    @property
+    def unpaired(self) -> Strata:
+        """The strata of the method that knows no old answers."""
+        return adaptive_strata(self.data.label, self.cheap, difficulty=self.data.difficulty, levels=self.levels, mix=self.mix)
 
 
 def _variance(strata: Strata, answers: Column) -> float:
@@ -275,8 +276,8 @@ class Predicted:
     most: int
 
     @classmethod
-    def of(cls, case: Case) -> "Predicted":
-        """Lay the items out."""
+    def of(cls, case: Case, *, turns: bool) -> "Predicted":
+        """Lay the items out; if it turns, it goes on without the old answers where those tell little."""
         clues, label, strata = case.clues, case.data.label, case.strata
         assert clues is not None  # noqa: S101
         weight = strata.item_weight
@@ -287,6 +288,7 @@ class Predicted:
             objective=case.objective,
             cost=case.data.cost,
             new=case.new.values,
+            rest=case.unpaired if turns else None,
             seed=case.seed,
         )
         target = layout.targets(np.arange(len(weight)), case.new)
@@ -325,6 +327,7 @@ class Predicted:
             layout.goal,
             layout.prior,
             layout.canaries,
+            layout.rest,
             self.changed,
             self.target,
             self.shift,

@@ -22,7 +22,7 @@ class Draws:
     batch: Codes
     """(n,)"""
     chance: Floats
-    """(n,)"""
+    """(n,) 0 for items drawn at random inside their stratum"""
     size: Ints
     """(n,) of its batch"""
 
@@ -82,6 +82,13 @@ def weighed(
     return Weighed(shift, matrix, accuracy, deviations, groups)
 
 
+def _inside(stratum: Codes, places: Ints, inside: Bools) -> Floats:
+    """Give the chance of each item (n,) if it was drawn inside its stratum, after those that were drawn otherwise."""
+    mine, size = stratum[places], np.bincount(stratum)
+    left = size - np.bincount(mine[~inside], minlength=len(size))
+    return np.asarray(np.bincount(mine[inside], minlength=len(size))[mine] / np.maximum(left, 1)[mine])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
     """The answers, with what each counts for; codes are places in names."""
@@ -132,7 +139,11 @@ class _Sums:
         sizes = np.zeros(len(asked), np.int64)
         sizes[draws.batch] = draws.size
         left = int(np.count_nonzero(layout.items.urge > 0.0)) - np.concatenate(([0], np.cumsum(asked)[:-1]))
-        share, adds = kernel.weigh(draws.batch, draws.chance, sizes, left)
+        inside = draws.chance == 0.0
+        turned = int(draws.batch[inside].max(initial=0))
+        sizes[turned] = asked[turned] if turned else sizes[turned]
+        chance = np.where(inside, _inside(layout.rest.of, places, inside), draws.chance)
+        share, adds = kernel.weigh(draws.batch, chance, sizes, left, turned)
         mine = layout.items.weight[places]
         counts = share * mine
         spread = adds * mine**2 if finite else counts**2

@@ -1,0 +1,135 @@
+"""A run that changes its mind: after a rewrite it goes on without the old answers."""
+
+import numpy as np
+import pytest
+
+import masa
+from masa import _predictive as kernel
+from masa import estimate
+from masa._kernel import run_key
+from masa.clues import Clues
+from masa.dataset import Dataset
+from masa.predictive import Layout, Predictive
+from masa.records import Answer, Column, Floats, Query
+from masa.shrunken import Shrunken, adaptive_strata
+from masa.turning import Turning
+from masa.weighed import Draws, weighed
+
+NAMES = ("x", "y", "z", "other")
+
+
+class Rewritten:
+    """An API that was right in half of the cases and is nearly always now, or one of which a few answers changed."""
+
+    def __init__(self, items: int = 600, *, rewritten: bool = True, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        label = rng.integers(0, 3, items)
+        old = np.where(rng.random(items) < 0.5, label, rng.integers(0, 4, items))
+        better = np.where(rng.random(items) < 0.93, label, rng.integers(0, 4, items))
+        new = better if rewritten else np.where(rng.random(items) < 0.05, rng.integers(0, 4, items), old)
+        self.data = Dataset.of(
+            [NAMES[i] for i in label], predictions={"old": [NAMES[i] for i in old], "new": [NAMES[i] for i in new]}
+        )
+        self.old, self.new = self.data.predictions["old"], self.data.predictions["new"]
+        self.clues = Clues(self.old, np.round(rng.random(items), 2))
+        self.strata = adaptive_strata(self.data.label, None, difficulty=self.clues.confidence)
+        self.weight = self.strata.item_weight
+
+    def layout(self, new: tuple[str, ...] = ()) -> Layout:
+        return Layout.of(self.data.label, self.clues, weight=self.weight, rest=self.strata, new=new)
+
+    def source(self, seed: int = 0) -> Turning:
+        return Turning(Predictive(self.layout(), self.clues, seed=seed), Shrunken(self.strata, seed=seed))
+
+    def answer(self, item: int) -> Answer:
+        return Answer(item, self.new.values[self.new.codes[item]])
+
+    def play(self, source: Turning, queries: int) -> list[Query]:
+        """Ask one at a time."""
+        asked: list[Query] = []
+        while len(asked) < queries and (more := source.ask(1)):
+            asked += more
+            source.tell(self.answer(more[0].item))
+        return asked
+
+    def estimate(self, asked: list[Query]) -> Floats:
+        """Give the estimated new matrix, with the answers by name."""
+        places = np.array([query.item for query in asked], np.int64)
+        draws = Draws.of([draw for query in asked if (draw := query.draw) is not None])
+        answers = Column("new", self.new.values, self.new.codes[places])
+        return weighed(self.layout(), self.strata, places, answers, draws, old=self.old).shift.new.on(NAMES).values
+
+
+@pytest.fixture(scope="module")
+def case() -> Rewritten:
+    return Rewritten()
+
+
+def test_after_a_rewrite_the_rest_is_drawn_from_strata(case: Rewritten) -> None:
+    asked = case.play(case.source(), 300)
+    inside = [query for query in asked if query.chance == 0.0]
+    assert len({query.item for query in asked}) == 300
+    assert 200 < len(inside) < 260
+    assert asked[-len(inside) :] == inside
+    assert {query.batch for query in inside} == {1 + max(query.batch or 0 for query in asked if query.chance)}
+    assert {query.stratum for query in inside} == set(range(len(case.strata)))
+
+
+def test_after_a_few_changes_it_is_not() -> None:
+    few = Rewritten(rewritten=False)
+    asked = few.play(few.source(), 600)
+    assert len(asked) == 600
+    assert all(query.chance for query in asked)
+
+
+def test_a_run_goes_on_from_its_journal_after_the_turn_as_before_it(case: Rewritten) -> None:
+    whole = case.play(case.source(seed=3), 200)
+    turn = next(n for n, query in enumerate(whole) if query.chance == 0.0)
+    for asked in (turn - 20, turn, turn + 1, turn + 60):
+        again = case.source(seed=3)
+        for query in whole[:asked]:
+            again.sent(query)
+            if query is not whole[asked - 1]:
+                again.tell(case.answer(query.item))
+        assert again.pending == [whole[asked - 1]]
+        again.tell(case.answer(whole[asked - 1].item))
+        assert case.play(again, 200 - asked) == whole[asked:]
+
+
+def test_all_items_give_the_true_matrix_and_none_is_asked_twice(case: Rewritten) -> None:
+    asked = case.play(case.source(), 10_000)
+    assert sorted(query.item for query in asked) == list(range(600))
+    np.testing.assert_allclose(case.estimate(asked), estimate.true_matrix(case.strata, case.new).on(NAMES).values, atol=1e-9)
+
+
+def test_a_run_estimates_as_the_replays_do(case: Rewritten) -> None:
+    """Both err alike, and on the average by little: as little as strata that are chosen by their answers do."""
+    layout, runs = case.layout(case.new.values), 400
+    target = layout.targets(np.arange(600), case.new)
+    truth = estimate.true_matrix(case.strata, case.new).on(layout.names).values
+    before = estimate.true_matrix(case.strata, case.old).on(layout.names).values
+    errors, sums = np.zeros((runs, 1), np.float32), np.zeros((1, truth.size))
+    keys = np.array([run_key(1, run) for run in range(runs)], np.uint64)
+    asked = kernel.simulate(
+        layout.items, layout.cells, layout.goal, layout.prior, layout.canaries, layout.rest,
+        (target >= 0).astype(np.float64), target, truth - before, keys, np.array([(200, 0)], np.int64),
+        errors, sums, np.zeros(runs, np.int64),
+    )  # fmt: skip
+    assert asked == 200 * runs
+    spread = float(np.mean(errors.astype(np.float64) ** 2))
+    bias = before + (sums[0] / runs).reshape(truth.shape) - truth
+    assert float((bias**2).sum()) < 0.2 * spread
+    live = [case.estimate(case.play(case.source(seed=seed), 200)) for seed in range(60)]
+    true = estimate.true_matrix(case.strata, case.new).on(NAMES).values
+    squared = float(np.mean([np.sum((found - true) ** 2) for found in live]))
+    assert 0.7 < squared / spread < 1.4
+
+
+def test_the_user_is_told_and_may_forbid_it(case: Rewritten) -> None:
+    turned = masa.assess(case.data, "replay:new", baseline="old", budget=200, store=None)
+    assert any("method adaptive from answer" in note for note in turned.notes)
+    assert turned.method == "predictive"
+    assert turned.accuracy_change is not None
+    assert turned.accuracy_change.low < turned.accuracy_change.estimate < turned.accuracy_change.high
+    plain = masa.assess(case.data, "replay:new", baseline="old", budget=200, store=None, method="predictive")
+    assert not any("method adaptive" in note for note in plain.notes)
