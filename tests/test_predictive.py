@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +17,11 @@ from masa.dataset import Dataset
 from masa.objective import Objective
 from masa.predictive import Layout, Predictive, changed
 from masa.records import Answer, Column, Floats, Query
+from masa.replay import replay
 from masa.strata import Strata
 from masa.weighed import Draws, weighed
+
+NO_GROUPS = kernel.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0))
 
 
 class Case:
@@ -62,6 +66,7 @@ class Case:
         kernel.simulate(
             layout.items, layout.cells, layout.goal, layout.prior, layout.canaries, layout.rest,
             (self.target >= 0).astype(np.float64), self.target, shift, keys, checkpoints, errors, sums, np.zeros(runs, np.int64),
+            NO_GROUPS, np.zeros((len(stops), 0)),
         )  # fmt: skip
         return errors.astype(np.float64), (sums / runs).reshape(len(stops), *shift.shape)
 
@@ -347,6 +352,53 @@ def test_dear_items_are_asked_less_often() -> None:
     assert chance.min() > 0
 
 
+def grouped() -> Dataset:
+    """A small group that got worse among a large one that did not."""
+    rng = np.random.default_rng(0)
+    items = 4000
+    small = rng.random(items) < 0.1
+    label = rng.integers(0, 2, items)
+    old = np.where(rng.random(items) < np.where(small, 0.8, 0.9), label, 1 - label)
+    new = np.where(small & (rng.random(items) < 0.25), 1 - label, old)
+    return Dataset.of(
+        [f"l{i}" for i in label],
+        predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]},
+        group=["small" if one else "large" for one in small],
+    )
+
+
+def test_the_data_may_be_mixed_anew_by_groups() -> None:
+    data = grouped()
+    assert data.group is not None
+    plain, even = (
+        masa.assess(data, "replay:new", baseline="old", budget=4000, store=None, mix=mix)
+        for mix in (None, {"small": 0.5, "large": 0.5})
+    )
+    assert plain.accuracy_change is not None
+    assert even.accuracy_change is not None
+    by_group = [report.change for report in even.groups]
+    assert all(change is not None for change in by_group)
+    assert even.accuracy_change.estimate == pytest.approx(np.mean([change.estimate for change in by_group if change]), abs=1e-6)
+    assert plain.accuracy_change.estimate > even.accuracy_change.estimate
+    with pytest.raises(masa.UsageError, match="no share for 'large'"):
+        masa.assess(data, "replay:new", baseline="old", budget=10, store=None, mix={"small": 1.0})
+
+
+def test_replays_tell_how_well_each_group_is_known() -> None:
+    data = grouped()
+    found = replay(data, new="new", old="old", budgets=[300, 4000], runs=40, target_error=0.02)
+    assert found.groups == ("large", "small")
+    (curve,) = found.curves
+    assert curve.method == "predictive"
+    large, small = curve.group_errors
+    assert large[0] < 1e-6, "nothing changed there"
+    assert small[0] < 0.06, "of random items there would be 30, which are off by 0.08"
+    assert max(large[1], small[1]) < 1e-6
+    assert found.to_dict()["methods"]["predictive"]["group_errors"] == {"large": list(large), "small": list(small)}
+    with pytest.raises(masa.UsageError, match="masa does not know groups"):
+        replay(data, new="new", old="old", methods=["masa"], runs=2)
+
+
 def test_free_answers_and_moved_confidences_are_clues() -> None:
     old = Column("old", ("a", "b"), np.array([0, 0, 1, 1], np.int32))
     other = Column("other", ("b", "c"), np.array([0, 1, 0, 1], np.int32))
@@ -359,29 +411,23 @@ def test_free_answers_and_moved_confidences_are_clues() -> None:
 
 
 def test_groups_are_known_alike_and_the_gap_between_them_is_told() -> None:
-    """A small group that got worse among a large one that did not."""
-    rng = np.random.default_rng(0)
-    items = 4000
-    small = rng.random(items) < 0.1
-    label = rng.integers(0, 2, items)
-    old = np.where(rng.random(items) < np.where(small, 0.8, 0.9), label, 1 - label)
-    new = np.where(small & (rng.random(items) < 0.25), 1 - label, old)
-    data = Dataset.of(
-        [f"l{i}" for i in label],
-        predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]},
-        group=["few" if one else "many" for one in small],
+    data, items = grouped(), 4000
+    assert data.group is not None
+    label, old, new = (
+        np.array(column.values)[column.codes] for column in (data.label, data.predictions["old"], data.predictions["new"])
     )
+    small = data.group.codes == data.group.values.index("small")
     truth = [(new[part] == label[part]).mean() - (old[part] == label[part]).mean() for part in (small, ~small)]
     inside = []
     for seed in range(25):
         found = masa.assess(data, "replay:new", baseline="old", budget=500, store=None, seed=seed)
-        few, many = found.groups
-        assert (few.group, many.group, few.items + many.items) == ("few", "many", items)
+        many, few = found.groups
+        assert (few.group, many.group, few.items + many.items) == ("small", "large", items)
         assert few.answers > 120  # A tenth of the items, and far more than a tenth of the answers.
         assert few.change is not None
         assert many.change is not None
         assert found.gap is not None
-        assert (found.gap.best, found.gap.worst) == ("many", "few")
+        assert (found.gap.best, found.gap.worst) == ("large", "small")
         assert found.gap.change.estimate == pytest.approx(many.change.estimate - few.change.estimate)
         inside += [few.change.low <= truth[0] <= few.change.high, many.change.low <= truth[1] <= many.change.high]
         inside.append(found.gap.change.low <= truth[1] - truth[0] <= found.gap.change.high)
@@ -446,3 +492,75 @@ def test_labels_without_answers_are_as_before_and_may_be_anything() -> None:
     assert found.accuracy_change.low < -0.5
     assert found.verdict == "undecided"
     assert any("taken to be as before" in note for note in found.notes)
+
+
+def half_labelled(folder: Path, *, changed: str) -> Path:
+    """300 items, two of three with a label, the least sure of those without; one in ten changed, or only unlabelled ones."""
+    rng = np.random.default_rng(3)
+    rows = ["id,label,old,new,sure"]
+    for number in range(300):
+        label, sure = ("cat", "dog")[number % 2], rng.random()
+        known = number % 3 != 0
+        old = label if rng.random() < 0.8 else "dog"
+        flips = rng.random() < (0.5 if not known else 0.1 if changed == "all" else 0.0)
+        new = {"cat": "dog", "dog": "cat"}[old] if flips else old
+        rows.append(f"{number},{label if known else ''},{old},{new},{sure * (1.0 if known else 0.1):.4f}")
+    file = folder / "half.csv"
+    file.write_text("\n".join(rows))
+    return file
+
+
+def test_rows_without_a_label_tell_only_whether_anything_changed(tmp_path: Path) -> None:
+    file = half_labelled(tmp_path, changed="unlabelled")
+    columns = {"label": "label", "id": "id", "predictions": ["old", "new"], "numbers": ["sure"]}
+    with pytest.raises(masa.DataError, match="row 1: no value in column 'label'") as refused:
+        masa.read(file, **columns)
+    assert "--unlabelled" in (refused.value.hint or "")
+    data = masa.read(file, unlabelled=True, **columns)
+    assert data.labels == ("cat", "dog")
+    found = masa.assess(data, "replay:new", baseline="old", old_confidence="sure", budget=60, store=None)
+    assert found.moved == "yes"
+    assert found.shift is not None
+    assert found.shift.new.labels == ("cat", "dog")
+    assert found.shift.norm == pytest.approx(0.0)
+    assert {item.label for item in found.changed_items} == {"<unlabelled>"}
+    assert any("100 of 300 items have no label" in note for note in found.notes)
+    whole = masa.assess(data, "replay:new", baseline="old", old_confidence="sure", budget=300, store=None)
+    assert whole.answers < 300, "without a label only canaries are asked"
+    with pytest.raises(masa.UsageError, match="paired asks only about items with a label"):
+        masa.assess(data, "replay:new", baseline="old", budget=60, store=None, method="paired")
+
+
+def test_what_has_no_label_does_not_sway_the_estimate(tmp_path: Path) -> None:
+    file = half_labelled(tmp_path, changed="all")
+    columns = {"label": "label", "id": "id", "predictions": ["old", "new"], "numbers": ["sure"]}
+    data = masa.read(file, unlabelled=True, **columns)
+    alone = data.take(np.flatnonzero(data.labelled))
+    assert alone.label.values == ("cat", "dog")
+    both = [
+        masa.assess(given, "replay:new", baseline="old", old_confidence="sure", budget=300, store=None) for given in (data, alone)
+    ]
+    assert both[1].answers == 200
+    shifts = [found.shift for found in both]
+    assert shifts[0] is not None
+    assert shifts[1] is not None
+    np.testing.assert_allclose(shifts[0].new.values, shifts[1].new.values, atol=1e-12)
+    changes = [found.accuracy_change for found in both]
+    assert changes[0] is not None
+    assert changes[1] is not None
+    assert changes[0].estimate == pytest.approx(changes[1].estimate, abs=1e-8)
+
+
+def test_a_baseline_has_the_rows_without_a_label(tmp_path: Path) -> None:
+    file = half_labelled(tmp_path, changed="all")
+    data = masa.read(file, label="label", id="id", predictions=["old", "new"], unlabelled=True)
+    store = tmp_path / "masa.db"
+    made = masa.baseline(data, "replay:old", store=store)
+    assert made.answers == 300
+    assert made.matrix is not None
+    assert made.matrix.labels == ("cat", "dog")
+    assert made.matrix.values.sum() == pytest.approx(1.0)
+    found = masa.assess(data, "replay:new", budget=150, store=store, force=True)
+    assert found.method == "predictive"
+    assert found.shift is not None
+    assert found.shift.new.labels == ("cat", "dog")

@@ -84,7 +84,7 @@ def test_a_mix_sets_the_weights() -> None:
         ({"a": 1.0}, "no share for 'b'"),
         ({"a": -1.0, "b": 2.0}, "'a' the share -1"),
         ({"a": float("nan"), "b": 2.0}, "'a' the share nan"),
-        ({"a": 0.0, "b": 0.0}, "every label the share 0"),
+        ({"a": 0.0, "b": 0.0}, "everything the share 0"),
     ],
 )
 def test_an_impossible_mix_is_refused(mix: dict[str, float], said: str) -> None:

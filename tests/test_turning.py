@@ -114,6 +114,7 @@ def test_a_run_estimates_as_the_replays_do(case: Rewritten) -> None:
         layout.items, layout.cells, layout.goal, layout.prior, layout.canaries, layout.rest,
         (target >= 0).astype(np.float64), target, truth - before, keys, np.array([(200, 0)], np.int64),
         errors, sums, np.zeros(runs, np.int64),
+        kernel.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0)), np.zeros((1, 0)),
     )  # fmt: skip
     assert asked == 200 * runs
     spread = float(np.mean(errors.astype(np.float64) ** 2))

@@ -100,6 +100,17 @@ class Strata(NamedTuple):
     may: bool
 
 
+class Audit(NamedTuple):
+    """Groups whose share of right answers may have changed; there may be none."""
+
+    group: Codes
+    """(N,)"""
+    gain: Singles
+    """(N,) 1 for an item that became right, -1 for one that became wrong, else 0"""
+    truth: Floats
+    """(G,) the change of each group's share of right answers"""
+
+
 class Prior(NamedTuple):
     """What the model of change is before it has seen any answer."""
 
@@ -462,11 +473,14 @@ def simulate(
     errors: Singles,
     sums: Floats,
     first: Ints,
+    audit: Audit,
+    audited: Floats,
 ) -> int:
     """Run one assessment a key on recorded answers, and give the number of queries asked.
 
     Changed (N,) and target (N,) are what each item would answer, truth (L, P) is the true shift. Checkpoints, errors and sums
-    are those of the other kernel; first (R,) receives the number of queries up to the first changed answer, 0 where none came.
+    are those of the other kernel; first (R,) receives the number of queries up to the first changed answer, 0 where none came,
+    audited (K, G) by budget and group the squared error of the change of accuracy, which is added to it.
     """
     labels, answers = goal.weights.shape
     most = min(checkpoints[-1, 0], len(items.cell))
@@ -532,7 +546,22 @@ def simulate(
             row = checkpoints[at, 1]
             if row >= 0:
                 sums[row] += shift.ravel()
+                if len(audit.truth):
+                    _audit(items, audit, asked[:m], counts, audited[row])
     return total
+
+
+@jit
+def _audit(items: Items, audit: Audit, asked: Codes, counts: Floats, squared: Floats) -> None:
+    """Add the squared error of each group's change of accuracy (G,); one without answers is taken not to have changed."""
+    known, gained = np.zeros(len(squared)), np.zeros(len(squared))
+    for a in range(len(asked)):
+        count = counts[a] * items.weight[asked[a]]
+        known[audit.group[asked[a]]] += count
+        gained[audit.group[asked[a]]] += count * audit.gain[asked[a]]
+    for g in range(len(squared)):
+        found = gained[g] / known[g] if known[g] > 0.0 else 0.0
+        squared[g] += (found - audit.truth[g]) ** 2
 
 
 @jit

@@ -91,7 +91,13 @@ async def assess_async(
     spending = budgeted(asked, budget, money)
     with opened(store) as kept:
         data, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
-        if chosen.cheap is not None and not chosen.also and data.difficulty is None and old.confidence is None:
+        if (
+            chosen.cheap is not None
+            and data.labelled.all()
+            and not chosen.also
+            and data.difficulty is None
+            and old.confidence is None
+        ):
             kind, column = chosen.cheap
             data = helped(
                 data, column, kind=kind, folder=None if store is None else kept.path.parent / "cache", progress=progress
@@ -125,7 +131,7 @@ async def assess_async(
             session.error = told.error
             try:
                 # An API that spoke of these labels before and does not now has changed; one that never did is misread.
-                stopped = await live.ask(kept, session, told, strict=not set(old.answers.values) & set(data.label.values))
+                stopped = await live.ask(kept, session, told, strict=not set(old.answers.values) & set(data.labels))
             finally:
                 await asked.close()
             result, found = conclude(session, plan, old, chosen, stopped, sides)

@@ -54,7 +54,7 @@ async def baseline_async(
     if repeat < 0 or (budget is not None and repeat >= budget) or (spending.money is not None and repeats_cost >= spending.money):
         raise UsageError(f"repeat is {repeat}", hint="give the number of items to ask twice: 0 or more, and less than the budget")
     settings = Settings(levels=levels, seed=seed)
-    strata, difficulty = stratified(data, None, settings)
+    strata, difficulty = stratified(data, None, settings, all_items=True)
     draft = Draft(
         name=name,
         kind="baseline",
@@ -180,6 +180,7 @@ def _concluded(
             if old.complete
             else estimate.matrix(counted(strata, old.places, old.answers))
         )
+        matrix = matrix.labelled()
         version, repeated, contradicted = old.version, old.repeated, old.contradicted
     if 0 < repeated < run.settings.get("repeat", 0):
         notes = (*notes, f"only {repeated:,} of {run.settings['repeat']:,} items could be asked twice within the budget")

@@ -51,6 +51,11 @@ class Estimated:
     groups: "tuple[tuple[float, Spread] | None, ...]" = ()
     """by group, the change of its share of right answers, and how far that may be off"""
 
+    def labelled(self) -> "Estimated":
+        """Leave out the row of items without a label, of which nothing is estimated."""
+        shift = replace(self.shift, old=self.shift.old.labelled(), new=self.shift.new.labelled())
+        return replace(self, shift=shift, deviations=self.deviations[: len(shift.new.labels)])
+
     def now(self) -> dict[str, Any]:
         """Give the new matrix and how sure it is, to be compared with later."""
         matrix = self.shift.new
@@ -176,9 +181,9 @@ def by_group(
         return (), None
     code = {name: place for place, name in enumerate(old.answers.values)}
     right = np.array([code.get(name, -1) for name in data.label.values], np.int64)[data.label.codes] == old.answers.codes
-    items = np.bincount(group.codes, minlength=len(group.values))
-    before = np.bincount(group.codes, right, len(group.values)) / items
-    asked = np.bincount(group.codes[places], minlength=len(group.values))
+    items = np.bincount(group.codes[data.labelled], minlength=len(group.values))
+    before = np.bincount(group.codes, right, len(group.values)) / np.maximum(items, 1)
+    asked = np.bincount(group.codes[places[data.labelled[places]]], minlength=len(group.values))
 
     def interval(change: float, spread: Spread) -> Interval:
         margin = spread.margin(confidence)
@@ -293,7 +298,8 @@ def verdict(change: Interval, tolerance: float) -> str:
 
 def uniform_queries(found: Estimated, strata: Strata, *, finite: bool) -> int | None:
     """Give the queries that post-stratified uniform sampling needs for the same expected error, without the old answers."""
-    weight, now = strata.label_weight, found.shift.new.values
+    now = found.shift.new.values
+    weight = strata.label_weight[: len(now)]  # Items without a label come last.
     each = float(np.sum(weight - (now**2).sum(axis=1) / np.where(weight > 0.0, weight, 1.0)))
     if found.matrix.error2 <= 0.0 or each <= 0.0:
         return None

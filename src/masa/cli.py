@@ -55,6 +55,10 @@ GroupOf = Annotated[
     str | None,
     typer.Option("--group", metavar="COL", help="Column with groups, each to be known as well as the others."),
 ]
+Unlabelled = Annotated[
+    bool | None,
+    typer.Option("--unlabelled", help="Keep rows without a label: they help to tell whether anything changed."),
+]
 Weights = Annotated[
     str | None,
     typer.Option(
@@ -146,6 +150,7 @@ def replay(
     also: Also = None,
     text: TextOf = None,
     cost: CostOf = None,
+    group: GroupOf = None,
     difficulty: Difficulty = None,
     levels: Levels = 3,
     method: Method = None,
@@ -181,6 +186,7 @@ def replay(
             also=names(also),
             text=text,
             cost=cost,
+            group=group,
             difficulty=difficulty,
             levels=levels,
             methods=names(method) or None,
@@ -216,6 +222,7 @@ def assess(
     sound: SoundOf = None,
     cost: CostOf = None,
     group: GroupOf = None,
+    unlabelled: Unlabelled = None,
     baseline: Annotated[
         int | None, typer.Option(metavar="RUN", help="Compare with this run. [default: the newest baseline]")
     ] = None,
@@ -280,6 +287,7 @@ def baseline(
     import_confidence: Annotated[
         str | None, typer.Option(metavar="COL", help="Column with the confidence of those answers.")
     ] = None,
+    unlabelled: Unlabelled = None,
     repeat: Annotated[int, typer.Option(metavar="N", help="Ask N items twice: how often does the API contradict itself?")] = 0,
     difficulty: Difficulty = None,
     levels: OptionalLevels = None,
@@ -457,6 +465,7 @@ def validate(
     also: Also = None,
     cost: CostOf = None,
     group: GroupOf = None,
+    unlabelled: Unlabelled = None,
     difficulty: Difficulty = None,
     levels: OptionalLevels = None,
     method: LiveMethod = None,
@@ -610,6 +619,7 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "data.also": tuple(names(given.get("also"))),
         "data.cost": given.get("cost"),
         "data.group": given.get("group"),
+        "data.unlabelled": given.get("unlabelled"),
         **{f"data.{kind}": given.get(kind) for kind in ("text", "image", "sound")},
         "api.client": given["api"],
         "api.price": given["price"],

@@ -161,7 +161,7 @@ def _concluded(
     found = None
     if len(both):
         two = paired(strata, both, a, b)
-        found = Estimated(two.shift, two.matrix, two.accuracy, two.deviations, two.accuracy.blind)
+        found = Estimated(two.shift, two.matrix, two.accuracy, two.deviations, two.accuracy.blind).labelled()
     pairs = [(int(place), a.values[i], b.values[j]) for place, i, j in zip(both, a.codes, b.codes, strict=True)]
     labels = [data.label.values[data.label.codes[place]] for place, _, _ in pairs]
     differing = [

@@ -74,6 +74,8 @@ class Data(Settings):
     """a column with the price of each item, to any scale"""
     group: str | None = None
     """a column with the group of each item, for audits"""
+    unlabelled: bool = False
+    """whether rows without a label are kept, to tell whether anything changed"""
     text: str | None = None
     image: str | None = None
     sound: str | None = None
@@ -206,6 +208,7 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
         group=columns.group,
         numbers=() if sure is None else (sure,),
         inputs=columns.input,
+        unlabelled=columns.unlabelled,
     )
     client = made(config.api, data, columns.input)
     keys = config.assess
@@ -241,7 +244,7 @@ def made(api: Api, data: Dataset, inputs: tuple[str, ...]) -> Client:
     kind, _, argument = api.client.partition(":")
     if kind == "replay":
         return ReplayClient(data.predictions[argument], checked(ReplayOptions, api.options, where="[api]"))
-    client = clients.make(api.client, api.options, Context(data.label.values, inputs, os.environ))
+    client = clients.make(api.client, api.options, Context(data.labels, inputs, os.environ))
     for name in client.columns:
         if name not in inputs:
             raise ConfigError(f"the client needs the column {name!r}", hint="name it in [data] input, or with --input")
@@ -319,7 +322,7 @@ def validated(task: Task) -> Validated:
         )
     return Validated(
         items=len(data),
-        labels=len(data.label.values),
+        labels=len(data.labels),
         strata=len(strata),
         method=method,
         client=str(task.client.describe().get("api", "")),
@@ -335,7 +338,13 @@ def recorded(config: Config, predictions: tuple[str, ...], *, difficulty: str | 
     """Read the data with columns of recorded answers."""
     columns = config.data
     return read(
-        columns.path, label=columns.label, id=columns.id, predictions=predictions, difficulty=difficulty, inputs=columns.input
+        columns.path,
+        label=columns.label,
+        id=columns.id,
+        predictions=predictions,
+        difficulty=difficulty,
+        inputs=columns.input,
+        unlabelled=columns.unlabelled,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from masa.errors import DataError
-from masa.records import INVALID, LONGEST_LABEL, RESERVED, Column, Floats, Ints, Item, in_order
+from masa.records import INVALID, LONGEST_LABEL, RESERVED, UNLABELLED, Bools, Column, Floats, Ints, Item, in_order
 from masa.table import Inputs, Table
 
 MAX_LABELS = 1_000
@@ -59,6 +59,18 @@ class Dataset:
             return str(self.ids[place])
         return f"row {1 + (place if self.rows is None else int(self.rows[place])):,}"
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that items have."""
+        return tuple(name for name in self.label.values if name != UNLABELLED)
+
+    @property
+    def labelled(self) -> Bools:
+        """(N,) whether each item has a label; one that has none can only tell whether anything changed."""
+        if UNLABELLED not in self.label.values:
+            return np.ones(len(self), np.bool_)
+        return np.asarray(self.label.codes != self.label.values.index(UNLABELLED), np.bool_)
+
     def texts(self, column: str) -> Iterator[str]:
         """Give the text of an input column, item by item."""
         if self.inputs is None or column not in self.inputs.columns:
@@ -92,6 +104,7 @@ class Dataset:
         numbers: Mapping[str, Sequence[float] | Floats] | None = None,
         inputs: Mapping[str, Sequence[str]] | None = None,
         group: Sequence[object] | None = None,
+        unlabelled: bool = False,
         source: str = "memory",
     ) -> "Dataset":
         """Make a data set of columns in memory, checked like a file's; inputs are the texts that the API is shown.
@@ -109,7 +122,7 @@ class Dataset:
         if lengths != {len(label)} or not len(label):
             raise DataError(f"columns of {sorted(lengths)} items", hint="give columns of the same length, of one item or more")
         for row, value in enumerate(label):
-            if as_text(value) in (None, *RESERVED):
+            if as_text(value) in RESERVED or (as_text(value) is None and not unlabelled):
                 raise DataError(
                     f"{source}, row {row + 1:,}: {value!r} cannot be a label", hint="give every item a label of its own"
                 )
@@ -117,7 +130,9 @@ class Dataset:
             if np.isnan(column).any():
                 row = int(np.flatnonzero(np.isnan(column))[0])
                 raise DataError(f"{source}, row {row + 1:,}: {name} is not a number", hint="correct it, or leave the item out")
-        labels = _coded("label", label, most=MAX_LABELS)
+        labels = _coded("label", label, most=MAX_LABELS, missing=UNLABELLED)
+        if labels.values == (UNLABELLED,):
+            raise DataError(f"no item of {source} has a label", hint="label some of them")
         coded = {name: _coded(name, column, most=MAX_PREDICTIONS) for name, column in answers.items()}
         return cls(
             source,
@@ -126,7 +141,7 @@ class Dataset:
             difficulty=hardness,
             group=None if group is None else _coded("group", group, most=MAX_PREDICTIONS),
             numbers=more,
-            keys=_keys(shown, [labels.values[code] for code in labels.codes]),
+            keys=_keys(shown, [as_text(value) or "" for value in label]),
             inputs=_in_memory(shown) if shown else None,
             notes=_notes(labels, coded.values()),
         )
@@ -161,11 +176,13 @@ def read(
     cost: str | None = None,
     numbers: Iterable[str] = (),
     inputs: Iterable[str] = (),
+    unlabelled: bool = False,
 ) -> Dataset:
     """Read a CSV, JSON-lines or Parquet file, a glob of them or a folder, and check every value that is used.
 
     Labels and predictions are compared as text. A missing prediction counts as an answer that could not be read. With ids,
-    items come in the order of their ids, else in that of the rows.
+    items come in the order of their ids, else in that of the rows. Rows without a label are refused, or kept to tell whether
+    anything changed.
     """
     table = source if isinstance(source, Table) else Table.open(source)
     answers = tuple(dict.fromkeys(predictions))
@@ -175,10 +192,17 @@ def read(
     plain = tuple(dict.fromkeys(name for name in (difficulty, cost, *counted, *shown) if name is not None))
     with table.load(texts=tuple(dict.fromkeys((*required, *answers))), numbers=plain, id=id) as rows:
         for name in required:
-            rows.refuse_missing(name)
+            if name != label:
+                rows.refuse_missing(name)
+            elif not unlabelled:
+                rows.refuse_missing(
+                    name, hint="label them, leave them out, or let them only tell whether anything changed: --unlabelled"
+                )
             if name != id:
                 rows.refuse_reserved(name)
-        labels = rows.labels(label, most=MAX_LABELS)
+        labels = rows.labels(label, most=MAX_LABELS, missing=UNLABELLED)
+        if labels.values == (UNLABELLED,):
+            raise DataError(f"no row of {table.source} has a value in column {label!r}", hint="label some of them")
         known = {name: rows.labels(name, most=MAX_PREDICTIONS) for name in answers}
         return Dataset(
             source=table.source,
@@ -269,8 +293,8 @@ def _in_memory(inputs: Mapping[str, Sequence[str]]) -> Inputs:
     )
 
 
-def _coded(name: str, column: Sequence[object], *, most: int) -> Column:
-    texts = [as_text(value) or INVALID for value in column]
+def _coded(name: str, column: Sequence[object], *, most: int, missing: str = INVALID) -> Column:
+    texts = [as_text(value) or missing for value in column]
     values = in_order(tuple(set(texts)))
     if any(len(value) > LONGEST_LABEL for value in values):
         raise DataError(f"{name!r} has a value of more than {LONGEST_LABEL} characters", hint="is it the right column?")
@@ -281,12 +305,18 @@ def _coded(name: str, column: Sequence[object], *, most: int) -> Column:
 
 
 def _notes(label: Column, predictions: Iterable[Column]) -> tuple[str, ...]:
-    return (*_lone_labels(label), *(note for column in predictions for note in oddities(label, column)))
+    return (*_without(label), *_lone_labels(label), *(note for column in predictions for note in oddities(label, column)))
+
+
+def _without(label: Column) -> Iterator[str]:
+    if UNLABELLED in label.values:
+        count = int(np.count_nonzero(label.codes == label.values.index(UNLABELLED)))
+        yield f"{count:,} of {len(label.codes):,} items have no label; they only help to tell whether anything changed"
 
 
 def _lone_labels(label: Column) -> Iterator[str]:
     counts = np.bincount(label.codes, minlength=len(label.values))
-    lone = [repr(name) for name, count in zip(label.values, counts, strict=True) if count == 1]
+    lone = [repr(name) for name, count in zip(label.values, counts, strict=True) if count == 1 and name != UNLABELLED]
     if len(lone) == 1:
         yield f"only one item has the label {lone[0]}; it is a stratum of its own"
     elif lone:

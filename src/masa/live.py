@@ -173,7 +173,7 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
         on_answer=watch.show,
         answered_before=len(past.answers),
     )
-    listening = Heard(source, session.data.label.values) if strict and not free(session.client) else source
+    listening = Heard(source, session.data.labels) if strict and not free(session.client) else source
     session.count = engine.count
     watching = asyncio.create_task(watch.keep_showing())
     try:

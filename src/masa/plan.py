@@ -14,7 +14,7 @@ from masa.predictive import Layout, Predictive
 from masa.records import Column, Ints
 from masa.sampler import Sampler
 from masa.shrunken import Shrunken, adaptive_strata, paired_strata
-from masa.strata import Strata
+from masa.strata import Strata, mixed
 from masa.turning import Turning
 from masa.weighed import Draws
 
@@ -86,24 +86,25 @@ class Plan:
                 f"the method {method} must know every item's old answer; the baseline has {len(old.places):,} of {len(data):,}",
                 hint="use auto or adaptive, or make a baseline of all items (masa baseline)",
             )
+        if method != "predictive" and not data.labelled.all():
+            raise UsageError(
+                f"the method {method} asks only about items with a label",
+                hint="leave out --unlabelled" if clues else "make a baseline of all items first (masa baseline --unlabelled)",
+            )
         strata, difficulty = stratified(data, old, settings)
-        hardness = data.difficulty if data.difficulty is not None else old.confidence
-        unpaired = adaptive_strata(
-            data.label, others[0] if others else None, difficulty=hardness, levels=settings.levels, mix=settings.mix
-        )
         common: dict[str, Any] = {"objective": settings.objective, "cost": data.cost, "seed": settings.seed}
         if method == "predictive" and clues is not None:
-            turns = settings.method == "auto" and data.group is None
+            rest = _unpaired(data, old, settings, others) if settings.method == "auto" and data.group is None else None
             layout = Layout.of(
                 data.label,
                 clues,
                 weight=strata.item_weight,
                 group=data.group,
-                rest=unpaired if turns else None,
+                rest=rest,
                 **common,
             )
             batches = Predictive(layout, clues, seed=settings.seed)
-            source = Turning(batches, Shrunken(unpaired, **common)) if turns else batches
+            source = batches if rest is None else Turning(batches, Shrunken(rest, **common))
             return cls(method, strata, source, difficulty, layout, data.group, tuple(notes))
         if data.group is not None:
             raise UsageError(
@@ -115,20 +116,29 @@ class Plan:
             strata = paired_strata(data.label, known, levels=settings.levels, mix=settings.mix)
             return cls(method, strata, Shrunken(strata, old=old.answers, **common), difficulty, notes=tuple(notes))
         if method == "adaptive":
-            return cls(method, unpaired, Shrunken(unpaired, **common), difficulty, notes=tuple(notes))
+            strata = _unpaired(data, old, settings, others)
+            return cls(method, strata, Shrunken(strata, **common), difficulty, notes=tuple(notes))
         return cls(method, strata, Sampler(strata, method=method, seed=settings.seed), difficulty)
 
     def estimated(self, old: Old, places: Ints, answers: Column, draws: "Draws | None", *, finite: bool) -> Estimated:
         """Estimate the shift from these answers."""
         if self.layout is None or draws is None:
             return estimated(self.strata, old, places, answers, finite=finite)
-        return estimated_in_batches(self.layout, self.strata, old, places, answers, draws, group=self.group, finite=finite)
+        found = estimated_in_batches(self.layout, self.strata, old, places, answers, draws, group=self.group, finite=finite)
+        return found.labelled()
 
 
 def _also(data: Dataset, name: str) -> Column:
     if name not in data.predictions:
         raise UsageError(f"the data has no column {name!r} of predictions", hint="read it with predictions=[...]")
     return data.predictions[name]
+
+
+def _unpaired(data: Dataset, old: Old, settings: Settings, others: tuple[Column, ...]) -> Strata:
+    """Split the items as one does who does not know the old answers."""
+    hardness = data.difficulty if data.difficulty is not None else old.confidence
+    cheap = others[0] if others else None
+    return adaptive_strata(data.label, cheap, difficulty=hardness, levels=settings.levels, mix=settings.mix)
 
 
 def _words(data: Dataset, method: str) -> Words | None:
@@ -138,11 +148,10 @@ def _words(data: Dataset, method: str) -> Words | None:
     return Words.of(data.item(place).text for place in range(len(data)))
 
 
-def stratified(data: Dataset, old: Old | None, settings: Settings) -> tuple[Strata, str]:
+def stratified(data: Dataset, old: Old | None, settings: Settings, *, all_items: bool = False) -> tuple[Strata, str]:
     """Split the items by label and by what tells easy from hard, and say what that is."""
     difficulty, words = data.difficulty, settings.difficulty or "given"
     if difficulty is None:
         difficulty = None if old is None else old.confidence
         words = "" if difficulty is None else "the confidence of the baseline's answers"
-    strata = Strata.build(data.label, difficulty=difficulty, levels=settings.levels, mix=settings.mix)
-    return strata, words
+    return mixed(data, difficulty, levels=settings.levels, mix=settings.mix, all_items=all_items), words

@@ -10,7 +10,7 @@ from masa import _predictive as kernel
 from masa._kernel import run_key
 from masa.clues import MOVED, OTHER, VOCABULARY, Clues, Words, prices, ranks
 from masa.objective import Objective
-from masa.records import ERROR, INVALID, Answer, Codes, Column, Floats, Ints, Query, in_order
+from masa.records import ERROR, INVALID, UNLABELLED, Answer, Bools, Codes, Column, Floats, Ints, Query, in_order
 from masa.shrunken import designed
 from masa.strata import Strata
 
@@ -65,10 +65,11 @@ class Layout:
         names = layout_names(label, clues.old, new)
         place = {name: code for code, name in enumerate(names)}
         old = np.array([place[name] for name in clues.old.values], np.int32)[clues.old.codes]
-        right = np.array([place[name] for name in label.values], np.int32)
+        right = np.array([place.get(name, -1) for name in label.values], np.int32)
+        labelled = np.array([name != UNLABELLED for name in label.values])[label.codes]
         kinds, cell = np.unique(label.codes.astype(np.int64) * len(names) + old, return_inverse=True)
         cell_label, cell_old = (kinds // len(names)).astype(np.int32), (kinds % len(names)).astype(np.int32)
-        columns, prior = [(right[label.codes] != old).astype(np.float64)], [BASE, 0.0]
+        columns, prior = [((right[label.codes] != old) & labelled).astype(np.float64)], [BASE, 0.0]
         rank = np.full(len(old), 0.5)
         if clues.confidence is not None:
             rank = ranks(clues.confidence)
@@ -99,9 +100,15 @@ class Layout:
             goal=kernel.Goal(wanted.table(label.values, names), wanted.linear),
             prior=kernel.Prior(np.array(prior), VOCABULARY if len(words.codes) else 0),
             rest=kernel.Strata(design, strata.items, strata.of(np.arange(len(old))), rest is not None),
-            canaries=_canaries(numbers @ np.array(prior[1:]), weight, seed),
+            canaries=_canaries(numbers @ np.array(prior[1:]), (weight > 0.0) | ~labelled, seed),
             old=old,
         )
+
+    def left(self, places: Ints, batch: Codes) -> Ints:
+        """Give how many items that count were left before each batch (E,), of those asked (n,) with a batch (n,)."""
+        counts = self.items.urge > 0.0
+        asked = np.bincount(batch, counts[places]).astype(np.int64)
+        return int(np.count_nonzero(counts)) - np.concatenate(([0], np.cumsum(asked)[:-1]))
 
     def targets(self, places: Ints, answers: Column) -> Codes:
         """Give what the items at these places (n,) changed to (n,), from their answers, or -1 where they did not."""
@@ -121,17 +128,20 @@ def _cells(label: Codes, old: Codes, right: Codes, weight: "Floats | Ints", size
 
 def layout_names(label: Column, old: Column, new: Sequence[str] = ()) -> tuple[str, ...]:
     """Give the answers that the model knows: labels, old answers and reserved ones, and all others under one name."""
-    known = in_order((*label.values, *old.values, *new))
+    known = tuple(name for name in in_order((*label.values, *old.values, *new)) if name != UNLABELLED)
     return known if new else (*(name for name in known if name not in (INVALID, ERROR)), INVALID, ERROR, OTHER)
 
 
-def _canaries(likely: Floats, weight: Floats, seed: int) -> Codes:
-    """Give the items that have changed most likely before anything is known, the likeliest first; none where all are alike."""
+def _canaries(likely: Floats, may: Bools, seed: int) -> Codes:
+    """Give the items that have changed most likely before anything is known, the likeliest first; none where all are alike.
+
+    Of those (N,) that may be asked: for this an item needs no label.
+    """
     count = min(CANARIES, len(likely) // ONE_IN)
     if likely.min() == likely.max():
         count = 0
     luck = np.random.default_rng(seed % 2**63).random(len(likely))
-    order = np.lexsort((luck, -likely, weight <= 0.0))
+    order = np.lexsort((luck, -likely, ~may))
     return order[:count].astype(np.int32)
 
 
@@ -176,7 +186,7 @@ class Predictive:
         asked = [self._sent[item] for item in known.tolist()]
         batch = np.array([query.batch or 0 for query in asked], np.int32)
         sizes = np.bincount(batch)
-        left = int(np.count_nonzero(layout.items.urge > 0.0)) - np.concatenate(([0], np.cumsum(sizes)[:-1]))
+        left = layout.left(known, batch)
         counts, _ = kernel.weigh(batch, np.array([query.chance or 0.0 for query in asked]), sizes, left, 0)
         target = self._targets(known)
         return bool(kernel.outlived(layout.items, layout.cells, layout.goal, known.astype(np.int32), target, counts))

@@ -24,8 +24,9 @@ ERROR = "<error>"
 LONGEST_LABEL = 200
 """Nothing of more characters than this is a label."""
 
-RESERVED = (INVALID, ERROR)
-"""Outcomes that are columns of the matrix without being anybody's label: no readable answer, and no answer at all."""
+UNLABELLED = "<unlabelled>"
+RESERVED = (INVALID, ERROR, UNLABELLED)
+"""What cannot be anybody's label: no readable answer and no answer at all, which are columns of the matrix, and no label."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +120,11 @@ class Matrix:
     predictions: tuple[str, ...]
     values: Floats
     """(L, P), rows are labels; all entries together make 1 where something is known of every label"""
+
+    def labelled(self) -> "Matrix":
+        """Leave out the row of items without a label, of which nothing is known."""
+        rows = [row for row, label in enumerate(self.labels) if label != UNLABELLED]
+        return Matrix(tuple(self.labels[row] for row in rows), self.predictions, self.values[rows])
 
     @property
     def accuracy(self) -> float:
@@ -310,6 +316,8 @@ class Curve:
     """the curve on a finer grid, for charts"""
     first_change: tuple[int | None, int | None] | None = None
     """queries up to the first changed answer, the median and the 95% quantile; None where nothing changed or is known to"""
+    group_errors: tuple[tuple[float, ...], ...] = ()
+    """by group and budget, the root of the mean squared error of the change of its share of right answers"""
 
     @property
     def root_mean_squared_error(self) -> tuple[float, ...]:
@@ -347,6 +355,7 @@ class Replay:
     """the error of saying that nothing changed"""
     curves: tuple[Curve, ...]
     notes: tuple[str, ...]
+    groups: tuple[str, ...] = ()
 
     def saving(self, method: str, against: str) -> float | None:
         """Give the share of queries for the target that a method saves against another; None where unknown."""
@@ -382,6 +391,7 @@ class Replay:
                     "first_change": None
                     if curve.first_change is None
                     else {"median": curve.first_change[0], "p95": curve.first_change[1]},
+                    "group_errors": dict(zip(self.groups, map(list, curve.group_errors), strict=False)),
                     "draws_per_second": curve.draws_per_second,
                 }
                 for curve in self.curves

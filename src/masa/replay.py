@@ -24,7 +24,7 @@ from masa.errors import UsageError
 from masa.objective import Objective
 from masa.records import Column, Curve, Floats, Ints, Point, Progress, Replay, Shift
 from masa.simulate import METHODS, MOST_QUERIES, NEED_OLD, Case, Outcome, Simulation
-from masa.strata import Strata
+from masa.strata import Strata, mixed
 from masa.table import Table
 
 ON_REQUEST = ("predictive", "auto")
@@ -97,9 +97,10 @@ def replay(
     first of them a cheap model's; `text` is an input column whose words may tell what changed. Errors are those of the
     objective that `weights` names.
     """
-    named = tuple(methods) if methods is not None else _usual(old, replacement=replacement)
+    usual = _usual(old, replacement=replacement) if data.group is None else ("predictive",)
+    named = tuple(methods) if methods is not None else usual
     _check(runs=runs, target_error=target_error, confidence=confidence, seed=seed, methods=named)
-    strata = Strata.build(data.label, difficulty=data.difficulty, levels=levels, mix=mix)
+    strata = mixed(data, data.difficulty, levels=levels, mix=mix)
     _log(data, strata)
     answers, before = _recorded(data, new), None if old is None else _recorded(data, old)
     stops = _stops(budgets, items=len(data), replacement=replacement)
@@ -163,6 +164,7 @@ def replay(
         confidence=confidence,
         shift=shift,
         no_change_error=None if shift is None else case.objective.size(shift),
+        groups=() if data.group is None else data.group.values,
         curves=tuple(curves),
         notes=(*data.notes, *notes),
     )
@@ -230,6 +232,7 @@ def replay_file(
     also: Sequence[str] = (),
     text: str | None = None,
     cost: str | None = None,
+    group: str | None = None,
     **options: Unpack[Options],
 ) -> Replay:
     """Replay the predictions in a file; difficulty is a column, else the confidence of the old answers, else one level."""
@@ -245,6 +248,7 @@ def replay_file(
         predictions=answers,
         difficulty=hardness.column,
         cost=cost,
+        group=group,
         numbers=[name for name in sure.values() if name is not None],
         inputs=() if text is None else (text,),
     )
@@ -318,7 +322,7 @@ class Study:
         size = max(1, min(ceil(runs / 16), CHUNK // int(grid[-1])))
         chunks = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
         self._chunk(checkpoints[:0], range(1))  # Compile before the clock starts.
-        total = Outcome.blank(runs, checkpoints, len(self.simulation.truth), rows=len(self.stops))
+        total = Outcome.blank(runs, checkpoints, self.simulation, rows=len(self.stops))
         asked = 0
         begun = time.perf_counter()
         pool = ThreadPoolExecutor(self.workers)
@@ -328,6 +332,7 @@ class Study:
                 total.errors[chunk.start : chunk.stop] = part.errors
                 total.first[chunk.start : chunk.stop] = part.first
                 total.sums[: len(part.sums)] += part.sums
+                total.groups[: len(part.groups)] += part.groups
                 asked += part.asked
                 report(chunk.stop / runs)
         finally:
@@ -355,6 +360,7 @@ class Study:
             queries_for_target=needed,
             queries_range=spread,
             first_change=_first_change(outcome.first),
+            group_errors=tuple(tuple(row) for row in np.sqrt(outcome.groups.T / self.runs).tolist()),
             draws_per_second=outcome.asked / max(outcome.seconds, 1e-9),
             path=tuple(
                 Point(int(q), float(mse) ** 0.5, float(quant)) for q, mse, quant in zip(grid, squared, quantile, strict=True)

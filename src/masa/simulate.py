@@ -39,14 +39,21 @@ class Outcome:
     """(K, E) the estimates at each budget, summed over the runs"""
     first: Ints
     """(R,) queries up to the first changed answer, 0 where there was none"""
+    groups: Floats
+    """(K, G) the squared errors of each group's change of accuracy at each budget, summed over the runs"""
     asked: int = 0
     seconds: float = 0.0
 
     @classmethod
-    def blank(cls, runs: int, checkpoints: Ints, entries: int, *, rows: int | None = None) -> "Outcome":
+    def blank(cls, runs: int, checkpoints: Ints, simulation: "Simulation", *, rows: int | None = None) -> "Outcome":
         """Make room for what these runs give."""
         wanted = rows if rows is not None else 1 + max((int(row) for row in checkpoints[:, 1]), default=-1)
-        return cls(np.zeros((runs, len(checkpoints)), np.float32), np.zeros((wanted, entries)), np.zeros(runs, np.int64))
+        return cls(
+            errors=np.zeros((runs, len(checkpoints)), np.float32),
+            sums=np.zeros((wanted, len(simulation.truth))),
+            first=np.zeros(runs, np.int64),
+            groups=np.zeros((wanted, simulation.groups)),
+        )
 
 
 class Simulation(Protocol):
@@ -63,6 +70,10 @@ class Simulation(Protocol):
     @property
     def most(self) -> int:
         """Queries there are to ask."""
+
+    @property
+    def groups(self) -> int:
+        """Groups that it tells apart."""
 
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess how many queries reach the target, on the safe side."""
@@ -109,13 +120,15 @@ class Case:
 
     def simulation(self, method: str) -> Simulation:
         """Lay a method out on these answers."""
-        turns = method == "auto"
-        if turns:
+        turns = method == "auto" and self.data.group is None
+        if method == "auto":
             method = self.best
         if method in NEED_OLD and self.clues is None:
             raise UsageError(f"the method {method} needs the old answers", hint="name their column with --old COL")
         if self.replacement and method not in sampler.METHODS:
             raise UsageError(f"the method {method} asks each item once", hint="leave out --with-replacement")
+        if self.data.group is not None and method != "predictive":
+            raise UsageError(f"the method {method} does not know groups", hint="use predictive, which needs --old COL")
         if method == "predictive":
             return Predicted.of(self, turns=turns)
         if method == "paired" and self.clues is not None:
@@ -176,6 +189,11 @@ class Drawn:
         right = estimate.right_entries(strata, answers)
         return cls(method, plan, strata, answers, recorded, case.changed[strata.items], recorded.truth, right, most)
 
+    @property
+    def groups(self) -> int:
+        """It tells none apart."""
+        return 0
+
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess from the closed forms of the variance."""
         if self.method == "uniform":
@@ -191,7 +209,7 @@ class Drawn:
         """Run the kernel."""
         plan, recorded = self.plan, self.recorded
         state = kernel.new_state(plan.design, len(self.strata.items), len(recorded.cell_entry))
-        outcome = Outcome.blank(len(keys), checkpoints, len(self.truth))
+        outcome = Outcome.blank(len(keys), checkpoints, self)
         asked = kernel.simulate(plan.design, recorded, plan.rule, state, keys, checkpoints, outcome.errors, outcome.sums)
         if self.changed.any():
             state = kernel.new_state(plan.design, len(self.strata.items), len(recorded.cell_entry))
@@ -238,13 +256,18 @@ class Shrunk:
             most=len(strata.items),
         )
 
+    @property
+    def groups(self) -> int:
+        """It tells none apart."""
+        return 0
+
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess from the strata."""
         return _enough(_variance(self.strata, self.answers), self.strata, target=target, confidence=confidence)
 
     def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
-        outcome = Outcome.blank(len(keys), checkpoints, len(self.truth))
+        outcome = Outcome.blank(len(keys), checkpoints, self)
         asked = _shrunken.simulate(
             self.design,
             _shrunken.new_state(self.design),
@@ -274,6 +297,12 @@ class Predicted:
     truth: Floats
     right: Bools
     most: int
+    audit: _predictive.Audit
+
+    @property
+    def groups(self) -> int:
+        """Groups that it tells apart."""
+        return len(self.audit.truth)
 
     @classmethod
     def of(cls, case: Case, *, turns: bool) -> "Predicted":
@@ -287,6 +316,7 @@ class Predicted:
             weight=weight,
             objective=case.objective,
             cost=case.data.cost,
+            group=case.data.group,
             new=case.new.values,
             rest=case.unpaired if turns else None,
             seed=case.seed,
@@ -300,7 +330,7 @@ class Predicted:
         right = np.array([[label == name for name in layout.names] for label in layout.labels], np.bool_)
         return cls(
             layout=layout,
-            strata=paired_strata(label, clues, mix=case.mix),
+            strata=paired_strata(label, clues),
             answers=case.new,
             changed=changed(target, clues.confidence, now),
             target=target,
@@ -308,6 +338,7 @@ class Predicted:
             truth=shift.ravel(),
             right=right.ravel(),
             most=len(weight),
+            audit=_audit(case, weight),
         )
 
     def enough(self, *, target: float, confidence: float) -> int:
@@ -316,11 +347,11 @@ class Predicted:
 
     def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
-        outcome = Outcome.blank(len(keys), checkpoints, len(self.truth))
+        outcome = Outcome.blank(len(keys), checkpoints, self)
         layout = self.layout
         if not len(checkpoints):
             checkpoints = np.array([(1, -1)], np.int64)
-            outcome = Outcome.blank(len(keys), checkpoints, len(self.truth))
+            outcome = Outcome.blank(len(keys), checkpoints, self)
         asked = _predictive.simulate(
             layout.items,
             layout.cells,
@@ -336,5 +367,20 @@ class Predicted:
             outcome.errors,
             outcome.sums,
             outcome.first,
+            self.audit,
+            outcome.groups,
         )
         return replace(outcome, asked=int(asked))
+
+
+def _audit(case: Case, weight: Floats) -> _predictive.Audit:
+    """Tell which answers became right or wrong, by group."""
+    group, label = case.data.group, case.data.label
+    if group is None or case.old is None:
+        return _predictive.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0))
+    truth = np.array(label.values, object)[label.codes]
+    then, now = (np.array(side.values, object)[side.codes] == truth for side in (case.old, case.new))
+    gain = now.astype(np.float32) - then.astype(np.float32)
+    total = np.bincount(group.codes, weight, len(group.values))
+    change = np.bincount(group.codes, weight * gain, len(group.values)) / np.where(total > 0.0, total, 1.0)
+    return _predictive.Audit(group.codes, gain, change)

@@ -6,8 +6,9 @@ from difflib import get_close_matches
 
 import numpy as np
 
+from masa.dataset import Dataset
 from masa.errors import UsageError
-from masa.records import Codes, Column, Floats, Ints
+from masa.records import UNLABELLED, Bools, Codes, Column, Floats, Ints
 
 FEW = 10
 """What has fewer items than this a level is kept in one level: each stratum costs two queries before it tells anything."""
@@ -74,12 +75,15 @@ class Strata:
         mix: Mapping[str, float] | None = None,
         by: Column | None = None,
         few: int = FEW,
+        mix_by: bool = False,
+        all_items: bool = False,
     ) -> "Strata":
         """Split the items by label, by the values of another column, and then into equal levels of difficulty.
 
         Items of equal difficulty stay together, at the level of the middle of their ranks; levels that come out empty are
         left out. What would have fewer than few items a level stays in one level, and values of the other column that have
-        fewer than few items in a label are put together. The weights are the data's own, or those of the given mix of labels.
+        fewer than few items in a label are put together, unless the mix is one of that column's values. The weights are the
+        data's own, or those of the given mix; items without a label weigh nothing, if not all items shall count.
 
         >>> column = Column("label", ("cat", "dog"), np.array([0, 1, 0, 1, 0], np.int32))
         >>> Strata.build(column).size.tolist()
@@ -89,7 +93,7 @@ class Strata:
         """
         if not 1 <= levels <= MAX_LEVELS:
             raise UsageError(f"levels is {levels}", hint=f"give a whole number from 1 to {MAX_LEVELS}")
-        kind = np.full(len(label.codes), -1, np.int64) if by is None else _kinds(label.codes, by.codes, few)
+        kind = np.full(len(label.codes), -1, np.int64) if by is None else _kinds(label.codes, by.codes, 0 if mix_by else few)
         width = 1 if by is None else len(by.values) + 1
         part = label.codes.astype(np.int64) * width + kind + 1
         level = np.zeros(len(part), np.int64)
@@ -99,17 +103,28 @@ class Strata:
         items = np.argsort(key, kind="stable").astype(np.int32)
         kinds, size = np.unique(key, return_counts=True)
         of = (kinds // levels // width).astype(np.int32)
-        share = _shares(label, mix)
-        per_label = np.bincount(label.codes, minlength=len(label.values))
+        mixed = (kinds // levels % width - 1) if by is not None and mix_by else of
+        counts = np.array([name != UNLABELLED or all_items for name in label.values])[label.codes]
+        weight = _shares(by if by is not None and mix_by else label, counts, mix)
         return cls(
             labels=label.values,
             label=of,
             level=(kinds % levels).astype(np.int32),
-            weight=share[of] * size / per_label[of],
+            weight=np.where(counts[items[np.cumsum(size) - 1]], weight[mixed] * size, 0.0),
             start=np.concatenate(([0], np.cumsum(size))).astype(np.int64),
             items=items,
             kind=(kinds // levels % width - 1).astype(np.int32),
         )
+
+
+def mixed(
+    data: Dataset, difficulty: Floats | None, *, levels: int, mix: Mapping[str, float] | None, all_items: bool = False
+) -> Strata:
+    """Split a data set by label and difficulty, for a mix of its labels or of its groups."""
+    group = data.group
+    by_group = group is not None and mix is not None and set(mix) <= set(group.values) - set(data.labels)
+    by = group if by_group else None
+    return Strata.build(data.label, difficulty=difficulty, levels=levels, mix=mix, by=by, mix_by=by_group, all_items=all_items)
 
 
 def _kinds(label: Codes, by: Codes, few: int) -> Ints:
@@ -140,29 +155,32 @@ def _levels(part: Ints, difficulty: Floats, levels: int, few: int) -> Ints:
     return result
 
 
-def _shares(label: Column, mix: Mapping[str, float] | None) -> Floats:
-    """Give the share of each label (L,), from the data or from a mix that names every label."""
+def _shares(column: Column, counts: Bools, mix: Mapping[str, float] | None) -> Floats:
+    """Give what an item of each label or group weighs (V,), by the data or a mix that names all; counts (N,) says which do."""
+    known = np.bincount(column.codes[counts], minlength=len(column.values))
+    each = 1.0 / np.maximum(known, 1)
     if mix is None:
-        return np.bincount(label.codes, minlength=len(label.values)) / len(label.codes)
+        return np.full(len(known), 1.0 / known.sum())
+    names = [name for name, count in zip(column.values, known, strict=True) if count]
     for name in mix:
-        if name not in label.values:
-            close = get_close_matches(name, label.values, 1)
+        if name not in names:
+            close = get_close_matches(name, names, 1)
             raise UsageError(
-                f"mix names the label {name!r}, which no item has",
-                hint=f"did you mean {close[0]!r}?" if close else f"the labels are {_some(label.values)}",
+                f"mix names {name!r}, which no item has in {column.name!r}",
+                hint=f"did you mean {close[0]!r}?" if close else f"there are {_some(names)}",
             )
-    missing = [name for name in label.values if name not in mix]
+    missing = [name for name in names if name not in mix]
     if missing:
-        raise UsageError(f"mix gives no share for {_some(missing)}", hint="name every label; a share may be 0")
-    shares = np.array([float(mix[name]) for name in label.values])
-    bad = [name for name, share in zip(label.values, shares, strict=True) if not (np.isfinite(share) and share >= 0)]
+        raise UsageError(f"mix gives no share for {_some(missing)}", hint="name every one; a share may be 0")
+    shares = np.array([float(mix.get(name, 0.0)) for name in column.values])
+    bad = [name for name, share in zip(column.values, shares, strict=True) if not (np.isfinite(share) and share >= 0)]
     if bad:
         raise UsageError(f"mix gives {bad[0]!r} the share {mix[bad[0]]}", hint="shares are numbers of 0 or more")
     largest = shares.max()
     if largest == 0.0:
-        raise UsageError("mix gives every label the share 0", hint="at least one share must be above 0")
+        raise UsageError("mix gives everything the share 0", hint="at least one share must be above 0")
     shares = shares / largest  # Before the sum, which huge shares would overflow.
-    return np.asarray(shares / shares.sum())
+    return np.asarray(shares / shares.sum() * each)
 
 
 def _some(names: "list[str] | tuple[str, ...]", most: int = 8) -> str:

@@ -220,12 +220,11 @@ class Rows:
             place -= size
         return f"{files[-1][1]}, row {place + 1:,}"
 
-    def refuse_missing(self, name: str) -> None:
+    def refuse_missing(self, name: str, *, hint: str = "fill it in, or leave those rows out of the file") -> None:
         """Raise if a column has an empty value."""
         missing, first = self.ask(f"SELECT count(*), min(place) FROM rows WHERE {self.text[name]} IS NULL")[0]
         if missing:
             more = f" ({missing:,} rows have none)" if missing > 1 else ""
-            hint = "fill it in, or leave those rows out of the file"
             raise DataError(f"{self.where(first)}: no value in column {name!r}{more}", hint=hint)
 
     def refuse_reserved(self, name: str) -> None:
@@ -248,9 +247,9 @@ class Rows:
             )
         return self._fetch(column).astype(object)
 
-    def labels(self, name: str, *, most: int) -> Column:
-        """Give a column of labels or predictions; no value counts as an answer that could not be read."""
-        text = f"coalesce({self.text[name]}, {_literal(INVALID)})"
+    def labels(self, name: str, *, most: int, missing: str = INVALID) -> Column:
+        """Give a column of labels or predictions; no value counts as `missing`, an answer that could not be read."""
+        text = f"coalesce({self.text[name]}, {_literal(missing)})"
         values = [row[0] for row in self.ask(f"SELECT DISTINCT {text} FROM rows LIMIT {most + 1}")]
         if len(values) > most:
             raise DataError(
@@ -293,7 +292,7 @@ class Rows:
         elif inputs:
             parts = ["'input'", *texts, f"row_number() OVER (PARTITION BY {same} ORDER BY place)"]
         else:
-            parts = ["'row'", "place", self.text[label]]
+            parts = ["'row'", "place", f"coalesce({self.text[label]}, '')"]
         # With their lengths, so that no two lists of texts look alike.
         whole = ", ".join(f"length(({part})::VARCHAR), ({part})::VARCHAR" for part in parts)
         return self._fetch(f"md5_number_lower(concat_ws(chr(31), {whole}))").astype(np.uint64).view(np.int64)

@@ -138,7 +138,7 @@ class _Sums:
         asked = np.bincount(draws.batch)
         sizes = np.zeros(len(asked), np.int64)
         sizes[draws.batch] = draws.size
-        left = int(np.count_nonzero(layout.items.urge > 0.0)) - np.concatenate(([0], np.cumsum(asked)[:-1]))
+        left = layout.left(places, draws.batch)
         inside = draws.chance == 0.0
         turned = int(draws.batch[inside].max(initial=0))
         sizes[turned] = asked[turned] if turned else sizes[turned]

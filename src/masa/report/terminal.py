@@ -46,7 +46,20 @@ def replay(result: Replay, *, source: str) -> RenderableType:
     tables: list[RenderableType] = [Text(title, style="bold"), *_errors(result), Text(needed, style="bold"), _needed(result)]
     if any(curve.first_change is not None for curve in result.curves):
         tables += [Text("\nQueries up to the first answer that changed", style="bold"), _first_changes(result)]
+    if result.groups:
+        tables += [Text("\nError of each group's change of right answers, root mean square", style="bold"), _groups(result)]
     return Group(*parts, *tables)
+
+
+def _groups(result: Replay) -> Table:
+    table = _table()
+    table.add_column("queries\ngroup", no_wrap=True)
+    for curve in result.curves:
+        for queries in curve.queries:
+            table.add_column(f"{queries:,}\n{curve.method}", justify="right", no_wrap=True)
+    for place, name in enumerate(result.groups):
+        table.add_row(Text(_brief(name)), *(percent(error) for curve in result.curves for error in curve.group_errors[place]))
+    return table
 
 
 def _first_changes(result: Replay) -> Table:
