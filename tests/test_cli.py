@@ -156,7 +156,7 @@ def test_a_defect_exits_70_with_a_log_and_never_looks_like_a_verdict(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(sys.modules["masa.replay"], "replay_file", broken)
+    monkeypatch.setattr(sys.modules["masa.replay"], "read_recorded", broken)
     assert cli.main(["replay", str(data), "--label", "label", "--new", "new", "--json"]) == 70
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["kind"] == "defect"

@@ -5,6 +5,7 @@ import json
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -28,7 +29,7 @@ def table(path: Path, sql: str) -> Path:
     return path
 
 
-def refusal(source: Path | str, **columns: str) -> str:
+def refusal(source: Path | str, **columns: Any) -> str:
     with pytest.raises(DataError) as caught:
         read(source, **{"label": "label", **columns})
     return f"{caught.value.message} / {caught.value.hint}"
@@ -115,7 +116,7 @@ def test_fingerprints_tell_contents_apart_but_not_orders_of_rows(tmp_path: Path)
     shuffled = random.Random(0).sample(lines, len(lines))
     head = "id,label,hard\n"
 
-    def fingerprint(rows: list[str], name: str, **columns: str) -> str:
+    def fingerprint(rows: list[str], name: str, **columns: Any) -> str:
         file = write(tmp_path / name, head + "\n".join(rows) + "\n")
         return read(file, label="label", difficulty="hard", **columns).fingerprint()
 

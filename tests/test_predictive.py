@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -512,7 +513,7 @@ def half_labelled(folder: Path, *, changed: str) -> Path:
 
 def test_rows_without_a_label_tell_only_whether_anything_changed(tmp_path: Path) -> None:
     file = half_labelled(tmp_path, changed="unlabelled")
-    columns = {"label": "label", "id": "id", "predictions": ["old", "new"], "numbers": ["sure"]}
+    columns: dict[str, Any] = {"label": "label", "id": "id", "predictions": ["old", "new"], "numbers": ["sure"]}
     with pytest.raises(masa.DataError, match="row 1: no value in column 'label'") as refused:
         masa.read(file, **columns)
     assert "--unlabelled" in (refused.value.hint or "")
@@ -533,7 +534,7 @@ def test_rows_without_a_label_tell_only_whether_anything_changed(tmp_path: Path)
 
 def test_what_has_no_label_does_not_sway_the_estimate(tmp_path: Path) -> None:
     file = half_labelled(tmp_path, changed="all")
-    columns = {"label": "label", "id": "id", "predictions": ["old", "new"], "numbers": ["sure"]}
+    columns: dict[str, Any] = {"label": "label", "id": "id", "predictions": ["old", "new"], "numbers": ["sure"]}
     data = masa.read(file, unlabelled=True, **columns)
     alone = data.take(np.flatnonzero(data.labelled))
     assert alone.label.values == ("cat", "dog")

@@ -14,7 +14,7 @@ from masa.cheap import CHEAP, helped
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
 from masa.dataset import Dataset
-from masa.engine import Limits
+from masa.engine import Limits, Stopped
 from masa.errors import UsageError
 from masa.history import Draft
 from masa.live import Choice, Session, Spending
@@ -31,6 +31,7 @@ from masa.records import (
     Query,
     Versions,
 )
+from masa.stopping import Stopping
 from masa.store import DEFAULT, Store, opened
 from masa.strata import Strata
 from masa.weighed import Draws
@@ -57,6 +58,8 @@ async def assess_async(
     also: Sequence[str] = (),
     weights: "str | Mapping[str, Any] | None" = None,
     cheap: tuple[str, str] | None = None,
+    target_error: float | None = None,
+    decide: bool = False,
     limits: Limits | None = None,
     name: str = "default",
     store: "str | Path | None" = DEFAULT,
@@ -73,6 +76,7 @@ async def assess_async(
     is a column of the data with the old answers, the number of a run in the store, or else the store's own for this name.
     `old_confidence` and `also` name columns of the data: numbers, and answers that are free. `weights` says what is to be known.
     `cheap`, such as ("text", "review"), names an input column that a cheap model is trained on where nothing better is known.
+    It may stop earlier: once the error of the shift is at most `target_error`, or with `decide` once the verdict is certain.
     Everything is journalled in the store, so that the same call goes on where it was interrupted; `store=None` keeps nothing.
     """
     asked = as_client(client, data)
@@ -87,7 +91,10 @@ async def assess_async(
         also=tuple(also),
         objective=Objective.read(weights),
         cheap=cheap,
+        target_error=target_error,
+        decide=decide,
     )
+    stopping = Stopping(chosen.target_error, chosen.decide, chosen.tolerance, chosen.confidence)
     spending = budgeted(asked, budget, money)
     with opened(store) as kept:
         data, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
@@ -127,14 +134,15 @@ async def assess_async(
                 progress=progress,
                 interruptible=interruptible,
             )
-            told = Told(plan, old)
+            told = Told(plan, old, stopping, min(len(data), spending.queries or len(data)))
             session.error = told.error
             try:
                 # An API that spoke of these labels before and does not now has changed; one that never did is misread.
-                stopped = await live.ask(kept, session, told, strict=not set(old.answers.values) & set(data.labels))
+                strict = not set(old.answers.values) & set(data.labels)
+                stopped = await live.ask(kept, session, told, strict=strict, enough=told.enough)
             finally:
                 await asked.close()
-            result, found = conclude(session, plan, old, chosen, stopped, sides)
+            result, found = conclude(session, plan, old, chosen, stopped, sides, told.z)
             _close(kept, session, result, found)
     return result
 
@@ -152,9 +160,18 @@ def drawn(data: Dataset, past: journal.Past, places: Ints) -> Draws | None:
 
 
 def conclude(
-    session: Session, plan: Plan, old: Old, settings: Settings, stopped: str, sides: tuple[str, str] = ("before", "now")
+    session: Session,
+    plan: Plan,
+    old: Old,
+    settings: Settings,
+    stopped: str,
+    sides: tuple[str, str] = ("before", "now"),
+    z: float | None = None,
 ) -> tuple[Assessment, Estimated | None]:
-    """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
+    """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not.
+
+    The interval is of z standard errors if it was looked at before.
+    """
     data, past, strata = session.data, session.past, plan.strata
     finite = old.contradicted == 0
     places, answers = live.known(data, past)
@@ -183,7 +200,7 @@ def conclude(
     groups, gap = ((), None) if found is None else by_group(found, data, old, places, settings.confidence)
     result = Assessment(
         run=session.run.id,
-        **judged(found, strata, places, finished=finished, tolerance=settings.tolerance, confidence=settings.confidence),
+        **judged(found, strata, places, finished=finished, tolerance=settings.tolerance, confidence=settings.confidence, z=z),
         moved=did_move,
         stopped=stopped,
         items=len(data),
@@ -281,9 +298,12 @@ def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
 
 
 class Told:
-    """What chooses items, keeping what it is told, to say how sure the estimate is by now."""
+    """What chooses items, keeping what it is told, to say how sure the estimate is by now, and whether that is enough."""
 
-    def __init__(self, plan: Plan, old: Old) -> None:
+    def __init__(self, plan: Plan, old: Old, stopping: Stopping, most: int) -> None:
+        self._stopping = stopping
+        self._most = most
+        self._look = stopping.next_look(0, len(plan.strata))
         self._plan = plan
         self._old = old
         self._asked: dict[int, Query] = {}
@@ -312,14 +332,27 @@ class Told:
         """Give the root of the expected squared error, anew after every few percent of answers."""
         count, known = self._known
         if len(self._places) > 2 * len(self._plan.strata) and len(self._places) > 1.05 * count:
-            values = tuple(dict.fromkeys(self._answers))
-            code = {value: j for j, value in enumerate(values)}
-            column = Column("answers", values, np.array([code[value] for value in self._answers], np.int32))
-            places = np.array(self._places, np.int64)
-            found = self._plan.estimated(self._old, places, column, self._draws(), finite=True)
-            known = found.matrix.error2**0.5
+            known = self._estimated(finite=True).matrix.error2 ** 0.5
             self._known = len(self._places), known
         return known
+
+    @property
+    def z(self) -> float | None:
+        """How many standard errors an interval reaches, if it is looked at during the run."""
+        return self._stopping.z(self._most) if self._stopping.decide else None
+
+    def enough(self) -> "Stopped | None":
+        """Say why the run may stop now, or None."""
+        if self._look is None or len(self._places) < self._look:
+            return None
+        self._look = self._stopping.next_look(len(self._places), len(self._plan.strata))
+        return self._stopping.why(self._estimated(finite=self._old.contradicted == 0), self._most)
+
+    def _estimated(self, *, finite: bool) -> Estimated:
+        values = tuple(dict.fromkeys(self._answers))
+        code = {value: j for j, value in enumerate(values)}
+        column = Column("answers", values, np.array([code[value] for value in self._answers], np.int32))
+        return self._plan.estimated(self._old, np.array(self._places, np.int64), column, self._draws(), finite=finite)
 
     def _draws(self) -> Draws | None:
         draws = [draw for place in self._places if (draw := self._asked[place].draw) is not None]

@@ -68,12 +68,12 @@ class Estimated:
             "deviations": self.deviations.tolist(),
         }
 
-    def interval(self, confidence: float) -> Interval:
-        """Give the interval for the change of accuracy.
+    def interval(self, confidence: float, z: float | None = None) -> Interval:
+        """Give the interval for the change of accuracy, of z standard errors if it was looked at before.
 
         Items that failed count as wrong, but all of them may be right; of labels without an answer all may be right or wrong.
         """
-        margin, change = self.accuracy.margin(confidence), self.shift.accuracy.change
+        margin, change = self.accuracy.margin(confidence, z), self.shift.accuracy.change
         below, above = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
         low, high = change - margin - below - self.old_blind, change + margin + above + self.accuracy.blind
         return Interval(change, max(-1.0, low), min(1.0, high))
@@ -271,13 +271,23 @@ def moved(strata: Strata, compared_to: list[int], differing: Collection[int], ol
 
 
 def judged(
-    found: Estimated | None, strata: Strata, places: Ints, *, finished: bool, tolerance: float, confidence: float
+    found: Estimated | None,
+    strata: Strata,
+    places: Ints,
+    *,
+    finished: bool,
+    tolerance: float,
+    confidence: float,
+    z: float | None = None,
 ) -> dict[str, Any]:
-    """Give what an assessment says of a change; of a run that did not come to its end there is no verdict."""
+    """Give what an assessment says of a change; of a run that did not come to its end there is no verdict.
+
+    The interval is of z standard errors if it was looked at before.
+    """
     limits = {"tolerance": tolerance, "confidence": confidence}
     if found is None:
         return {"verdict": "undecided", "shift": None, "accuracy_change": None, "error_bound": None, "surprising": (), **limits}
-    interval = found.interval(confidence)
+    interval = found.interval(confidence, z)
     return {
         **limits,
         "verdict": verdict(interval, tolerance) if finished else "undecided",

@@ -110,6 +110,11 @@ OptionalLevels = Annotated[
 OptionalSeed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Same seed, same choice of items. [default: 0]")]
 Tolerance = Annotated[str | None, typer.Option(metavar="T", help="Change of accuracy that does not matter: 0.01 or 1%.")]
 OptionalConfidence = Annotated[str | None, typer.Option("--confidence", metavar="P", help="How sure: 0.95 or 95%.")]
+StopAt = Annotated[
+    str | None,
+    typer.Option("--target-error", metavar="E", help="Stop once the error of the shift is at most 0.005 or 0.5%, say."),
+]
+Decide = Annotated[bool | None, typer.Option("--decide", help="Stop as soon as the verdict is certain.")]
 Concurrency = Annotated[int | None, typer.Option(metavar="N", help="Calls under way at the most. [default: 64]")]
 RateOf = Annotated[str | None, typer.Option("--rate", metavar="R", help="Calls a second at the most: 5, 500/s or 600/min.")]
 ConfigFile = Annotated[
@@ -162,6 +167,11 @@ def replay(
     a: Exploration = "1.0",
     mix: Mix = None,
     weights: Weights = None,
+    stop: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="Also run whole assessments that stop by themselves: target or decide."),
+    ] = None,
+    tolerance: Tolerance = None,
     seed: Seed = 0,
     plot: Plot = None,
     as_json: Json = False,
@@ -169,13 +179,14 @@ def replay(
     verbose: Verbose = 0,
 ) -> None:
     """Tell what each method would have cost. Assesses recorded predictions many times."""
-    from masa.replay import replay_file
+    from masa.rehearse import rehearsed
+    from masa.replay import read_recorded
     from masa.report import chart, terminal
 
     if plot is not None:
         chart.check(plot)
     with running(quiet=quiet, verbose=verbose) as progress:
-        result = replay_file(
+        recorded = read_recorded(
             data,
             label=label,
             id=id,
@@ -188,6 +199,9 @@ def replay(
             cost=cost,
             group=group,
             difficulty=difficulty,
+            progress=progress,
+        )
+        result = recorded.replay(
             levels=levels,
             methods=names(method) or None,
             budgets=whole_numbers(budgets),
@@ -201,6 +215,18 @@ def replay(
             seed=seed,
             progress=progress,
         )
+        if stop is not None:
+            small = 0.01 if tolerance is None else share(tolerance, "--tolerance")
+            result = rehearsed(
+                result,
+                recorded,
+                stop=stop,
+                tolerance=small,
+                levels=levels,
+                mix=shares(mix),
+                weights=weights,
+                progress=progress,
+            )
     if plot is not None:
         chart.save(chart.replay(result, title=f"{Path(data).name}: {new}"), plot)
     say(() if quiet else (*result.notes, *([f"wrote {plot}"] if plot else [])))
@@ -233,6 +259,8 @@ def assess(
     money: Money = None,
     tolerance: Tolerance = None,
     confidence: OptionalConfidence = None,
+    target_error: StopAt = None,
+    decide: Decide = None,
     mix: Mix = None,
     weights: Weights = None,
     seed: OptionalSeed = None,
@@ -630,11 +658,19 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "assess.seed": given["seed"],
         "assess.mix": shares(given.get("mix")),
         "assess.weights": given.get("weights"),
-        "assess.tolerance": None if given.get("tolerance") is None else share(given["tolerance"], "--tolerance"),
-        "assess.confidence": None if given.get("confidence") is None else share(given["confidence"], "--confidence"),
+        "assess.tolerance": _optional_share(given, "tolerance"),
+        "assess.confidence": _optional_share(given, "confidence"),
+        "assess.target_error": _optional_share(given, "target_error"),
+        "assess.decide": given.get("decide"),
         "limits.concurrency": given["concurrency"],
         "limits.rate": given["rate"],
     }
+
+
+def _optional_share(given: dict[str, Any], name: str) -> float | None:
+    """Give an option that is a share, where the command has it and it was given."""
+    value = given.get(name)
+    return None if value is None else share(value, f"--{name.replace('_', '-')}")
 
 
 def imported(given: dict[str, Any]) -> "Baseline":

@@ -111,6 +111,10 @@ class AssessKeys(Settings):
     """what is to be known: accuracy, or weights or costs by label and prediction"""
     tolerance: float = Field(default=0.01, ge=0, lt=1)
     confidence: float = Field(default=0.95, gt=0, lt=1)
+    target_error: float | None = Field(default=None, gt=0, lt=1)
+    """stop once the shift is known that well"""
+    decide: bool = False
+    """stop once the verdict is certain"""
 
 
 class LimitKeys(Settings):
@@ -224,6 +228,8 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
         also=columns.also,
         objective=Objective.read(keys.weights),
         cheap=cheap_column(columns),
+        target_error=keys.target_error,
+        decide=keys.decide,
     )
     return Task(config, data, client, data.predictions[columns.old] if columns.old else None, settings)
 

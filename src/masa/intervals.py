@@ -74,12 +74,12 @@ class Spread:
         known = (self.error2 + float(ndtri(confidence)) * self.deviation) * factor
         return min(LARGEST, sqrt(known) + LARGEST * self.blind)
 
-    def margin(self, confidence: float = 0.95) -> float:
-        """Give the half width of an interval for one number."""
+    def margin(self, confidence: float = 0.95, z: float | None = None) -> float:
+        """Give the half width of an interval for one number, of z standard errors if it was looked at before."""
         from scipy.special import ndtri
 
         variance = self.error2 + float(ndtri(confidence)) * self.deviation
-        return float(ndtri(0.5 + confidence / 2)) * sqrt(variance)
+        return (float(ndtri(0.5 + confidence / 2)) if z is None else z) * sqrt(variance)
 
 
 def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:

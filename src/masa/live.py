@@ -142,8 +142,16 @@ def claimed(store: Store, run: Run) -> Iterator[None]:
         yield
 
 
-async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool = False, strict: bool = True) -> Stopped:
-    """Ask what the source wants to know, after telling it what the journal knows already.
+async def ask(
+    store: Store,
+    session: Session,
+    source: Sampling,
+    *,
+    repeat: bool = False,
+    strict: bool = True,
+    enough: "Callable[[], Stopped | None] | None" = None,
+) -> Stopped:
+    """Ask what the source wants to know, after telling it what the journal knows already, until that is enough.
 
     Strict: stop with an error when the first answers are none of the data's labels.
     """
@@ -163,6 +171,12 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
     keys = session.data.keys
     assert keys is not None  # noqa: S101 - every way of making a data set gives it keys
     watch = Watch(session, budget)
+
+    def answered() -> None:
+        watch.show()
+        if enough is not None and (why := enough()) is not None:
+            engine.stop(why)
+
     engine = Engine(
         client=session.client,
         journal=writer,
@@ -170,9 +184,11 @@ async def ask(store: Store, session: Session, source: Sampling, *, repeat: bool 
         limits=session.limits,
         item=session.data.item,
         key=lambda item: int(keys[item]),
-        on_answer=watch.show,
+        on_answer=answered,
         answered_before=len(past.answers),
     )
+    if enough is not None and (known := enough()) is not None:
+        engine.stop(known)
     listening = Heard(source, session.data.labels) if strict and not free(session.client) else source
     session.count = engine.count
     watching = asyncio.create_task(watch.keep_showing())

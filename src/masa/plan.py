@@ -1,6 +1,6 @@
 """How to assess: which items are asked, chosen by what is known beforehand, and how their answers are weighed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from masa.turning import Turning
 from masa.weighed import Draws
 
 METHODS = ("auto", "predictive", "paired", "adaptive", "masa", "post-stratified", "stratified", "uniform")
+
+Source = Sampler | Shrunken | Predictive | Turning
 
 NEED_ALL_OLD = ("predictive", "paired")
 """Methods that must know the old answer of every item."""
@@ -41,6 +43,8 @@ class Settings:
     also: tuple[str, ...] = ()
     """columns with answers that are free, a cheap model's first"""
     objective: Objective = field(default_factory=Objective)
+    target_error: float | None = None
+    decide: bool = False
     cheap: tuple[str, str] | None = None
     """text, image or sound, and the column of it: a cheap model is trained where nothing tells easy items from hard ones"""
 
@@ -63,7 +67,9 @@ class Plan:
 
     method: str
     strata: Strata
-    source: "Sampler | Shrunken | Predictive | Turning"
+    make: "Callable[[int], Source]"
+    """gives what chooses the items, for a seed"""
+    source: "Source"
     difficulty: str
     """what the strata's levels are, in words"""
     layout: Layout | None = None
@@ -103,9 +109,12 @@ class Plan:
                 rest=rest,
                 **common,
             )
-            batches = Predictive(layout, clues, seed=settings.seed)
-            source = batches if rest is None else Turning(batches, Shrunken(rest, **common))
-            return cls(method, strata, source, difficulty, layout, data.group, tuple(notes))
+
+            def batches(seed: int) -> Source:
+                first = Predictive(layout, clues, seed=seed)
+                return first if rest is None else Turning(first, Shrunken(rest, **{**common, "seed": seed}))
+
+            return cls(method, strata, batches, batches(settings.seed), difficulty, layout, data.group, tuple(notes))
         if data.group is not None:
             raise UsageError(
                 f"the method {method} does not know groups",
@@ -114,11 +123,22 @@ class Plan:
         if method == "paired" and clues is not None:
             known = clues if clues.confidence is not None else replace(clues, confidence=data.difficulty)
             strata = paired_strata(data.label, known, levels=settings.levels, mix=settings.mix)
-            return cls(method, strata, Shrunken(strata, old=old.answers, **common), difficulty, notes=tuple(notes))
+            return cls._by_strata(method, strata, difficulty, notes, old=old.answers, **common)
         if method == "adaptive":
             strata = _unpaired(data, old, settings, others)
-            return cls(method, strata, Shrunken(strata, **common), difficulty, notes=tuple(notes))
-        return cls(method, strata, Sampler(strata, method=method, seed=settings.seed), difficulty)
+            return cls._by_strata(method, strata, difficulty, notes, **common)
+
+        def sampler(seed: int) -> Source:
+            return Sampler(strata, method=method, seed=seed)
+
+        return cls(method, strata, sampler, sampler(settings.seed), difficulty)
+
+    @classmethod
+    def _by_strata(cls, method: str, strata: Strata, difficulty: str, notes: list[str], *, seed: int, **options: Any) -> "Plan":
+        def shrunken(seed: int) -> Source:
+            return Shrunken(strata, seed=seed, **options)
+
+        return cls(method, strata, shrunken, shrunken(seed), difficulty, notes=tuple(notes))
 
     def estimated(self, old: Old, places: Ints, answers: Column, draws: "Draws | None", *, finite: bool) -> Estimated:
         """Estimate the shift from these answers."""

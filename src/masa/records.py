@@ -296,6 +296,23 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class StoppingReport:
+    """How assessments ended that stop by a rule."""
+
+    runs: int
+    coverage: float
+    """how often, at the time of stopping, the interval held the true change, or the bound the true error"""
+    queries_mean: float
+    queries_p95: int
+    false_alarms: float | None
+    """how often a change was called that does not matter; None where it does"""
+    misses: float | None
+    """how often a change that matters was called none; None where none does"""
+    early: float
+    """how often it stopped by the rule, before the budget"""
+
+
+@dataclass(frozen=True, slots=True)
 class Curve:
     """How the error of one method falls with the number of queries, over many replays."""
 
@@ -318,6 +335,8 @@ class Curve:
     """queries up to the first changed answer, the median and the 95% quantile; None where nothing changed or is known to"""
     group_errors: tuple[tuple[float, ...], ...] = ()
     """by group and budget, the root of the mean squared error of the change of its share of right answers"""
+    stopping: StoppingReport | None = None
+    """how whole assessments end, where that was asked for"""
 
     @property
     def root_mean_squared_error(self) -> tuple[float, ...]:
@@ -392,6 +411,7 @@ class Replay:
                     if curve.first_change is None
                     else {"median": curve.first_change[0], "p95": curve.first_change[1]},
                     "group_errors": dict(zip(self.groups, map(list, curve.group_errors), strict=False)),
+                    "stopping": None if curve.stopping is None else asdict(curve.stopping),
                     "draws_per_second": curve.draws_per_second,
                 }
                 for curve in self.curves

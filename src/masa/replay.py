@@ -5,11 +5,11 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from math import ceil, log
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,22 @@ class Options(TypedDict, total=False):
     seed: int
     workers: int | None
     progress: Progress | None
+
+
+class FileOptions(Options, total=False):
+    """What `replay_file` takes: the columns of the file besides."""
+
+    label: Required[str]
+    new: Required[str]
+    old: str | None
+    id: str | None
+    difficulty: str | None
+    old_confidence: str | None
+    new_confidence: str | None
+    also: Sequence[str]
+    text: str | None
+    cost: str | None
+    group: str | None
 
 
 def replay(
@@ -219,7 +235,27 @@ def _cautions(result: Replay, budgets: Sequence[int] | None) -> Iterator[str]:
             )
 
 
-def replay_file(
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """Recorded answers, and which columns of the data are what."""
+
+    data: Dataset
+    new: str
+    old: str | None
+    old_confidence: str | None
+    new_confidence: str | None
+    also: tuple[str, ...]
+    text: str | None
+    difficulty: str
+    """where the data's difficulty comes from, in words"""
+
+    def replay(self, **options: Unpack[Options]) -> Replay:
+        """Replay them."""
+        columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "data"}
+        return replay(self.data, **columns, **options)
+
+
+def read_recorded(
     source: str | Path,
     *,
     label: str,
@@ -233,14 +269,14 @@ def replay_file(
     text: str | None = None,
     cost: str | None = None,
     group: str | None = None,
-    **options: Unpack[Options],
-) -> Replay:
-    """Replay the predictions in a file; difficulty is a column, else the confidence of the old answers, else one level."""
+    progress: Progress | None = None,
+) -> Recorded:
+    """Read the predictions in a file; difficulty is a column, else the confidence of the old answers, else one level."""
     table = Table.open(source)
     hardness = choose(table.columns, difficulty=difficulty, old=old, old_confidence=old_confidence)
     answers = [name for name in (old, new, *also) if name is not None]
-    sure = {"old_confidence": beside(table.columns, old, old_confidence)}
-    sure["new_confidence"] = beside(table.columns, new, new_confidence) if sure["old_confidence"] is not None else None
+    sure = beside(table.columns, old, old_confidence)
+    sure_now = beside(table.columns, new, new_confidence) if sure is not None else None
     data = read(
         table,
         label=label,
@@ -249,7 +285,7 @@ def replay_file(
         difficulty=hardness.column,
         cost=cost,
         group=group,
-        numbers=[name for name in sure.values() if name is not None],
+        numbers=[name for name in (sure, sure_now) if name is not None],
         inputs=() if text is None else (text,),
     )
     if hardness.column is not None and hardness.column.removesuffix("confidence") == new.removesuffix("prediction"):
@@ -257,11 +293,18 @@ def replay_file(
             f"{hardness.column!r} comes with the answers of {new!r}: a real assessment would know it only after paying for them"
         )
         data = replace(data, notes=(*data.notes, note))
+    words = hardness.words
     if text is not None and not also and hardness.column is None:
-        progress = options.get("progress")
         data = helped(data, text, progress=progress)
-        also, hardness = (CHEAP,), replace(hardness, words="the confidence of a cheap model")
-    return replay(data, new=new, old=old, also=also, text=text, difficulty=hardness.words, **sure, **options)
+        also, words = (CHEAP,), "the confidence of a cheap model"
+    return Recorded(data, new, old, sure, sure_now, tuple(also), text, words)
+
+
+def replay_file(source: str | Path, **options: Unpack[FileOptions]) -> Replay:
+    """Replay the predictions in a file; difficulty is a column, else the confidence of the old answers, else one level."""
+    given: dict[str, Any] = dict(options)
+    columns = {name: given.pop(name) for name in list(given) if name not in Options.__annotations__}
+    return read_recorded(source, progress=options.get("progress"), **columns).replay(**given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,12 +46,26 @@ def replay(result: Replay, *, source: str) -> RenderableType:
     tables: list[RenderableType] = [Text(title, style="bold"), *_errors(result), Text(needed, style="bold"), _needed(result)]
     if any(curve.first_change is not None for curve in result.curves):
         tables += [Text("\nQueries up to the first answer that changed", style="bold"), _first_changes(result)]
+    if any(curve.stopping is not None for curve in result.curves):
+        tables += [Text("\nAssessments that stop by themselves", style="bold"), _stops(result)]
     if result.groups:
-        tables += [Text("\nError of each group's change of right answers, root mean square", style="bold"), _groups(result)]
+        tables += [Text("\nError of each group's change of right answers, root mean square", style="bold"), _group_errors(result)]
     return Group(*parts, *tables)
 
 
-def _groups(result: Replay) -> Table:
+def _stops(result: Replay) -> Table:
+    table = _table()
+    for name in ("method", "queries", "95% of runs", "stopped early", "right when they stop", "false alarms", "misses"):
+        table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
+    for curve in result.curves:
+        if (ended := curve.stopping) is not None:
+            wrong = ["-" if rate is None else percent(rate) for rate in (ended.false_alarms, ended.misses)]
+            queries = f"{ended.queries_mean:,.0f}", f"{ended.queries_p95:,}"
+            table.add_row(curve.method, *queries, percent(ended.early), percent(ended.coverage), *wrong)
+    return table
+
+
+def _group_errors(result: Replay) -> Table:
     table = _table()
     table.add_column("queries\ngroup", no_wrap=True)
     for curve in result.curves:

@@ -1,0 +1,207 @@
+"""Whole assessments on recorded answers, with their rule for stopping: when do they stop, and are they right when they do?"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from masa import estimate
+from masa.change import verdict
+from masa.dataset import Dataset
+from masa.errors import UsageError
+from masa.objective import Objective
+from masa.old import Old, columned
+from masa.plan import METHODS, Plan, Settings, stratified
+from masa.records import ERROR, Answer, Column, Ints, Progress, Query, Replay, Shift, StoppingReport
+from masa.replay import Recorded, cores
+from masa.stopping import Stopping
+from masa.weighed import Draws
+
+STOPS = ("target", "decide")
+
+UNDER_WAY = 16
+"""Calls that are sent before their answers come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One run at the time it stopped."""
+
+    queries: int
+    stopped: str
+    covered: bool
+    """whether what was to be known lies inside its interval, or its error below its bound"""
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rehearsal:
+    """What every run shares."""
+
+    data: Dataset
+    old: Old
+    new: Column
+    settings: Settings
+    stopping: Stopping
+    most: int
+
+    def run(self, plan: Plan, truth: Shift, seed: int) -> Ended:
+        """Ask until the rule or the budget says stop."""
+        source, asked = plan.make(seed), list[Query]()
+        look = self.stopping.next_look(0, len(plan.strata))
+        while True:
+            queries = source.ask(min(UNDER_WAY, min(self.most, look or self.most) - len(asked)))
+            for query in queries:
+                source.tell(Answer(query.item, self.new.values[self.new.codes[query.item]]))
+            asked += queries
+            done = not queries or len(asked) >= self.most
+            if not done and (look is None or len(asked) < look):
+                continue
+            found = plan.estimated(self.old, *self._answers(asked), _draws(asked), finite=True)
+            why = self.stopping.why(found, self.most)
+            if why is not None or done:
+                break
+            look = self.stopping.next_look(len(asked), len(plan.strata))
+        interval = found.interval(self.stopping.confidence, self.stopping.z(self.most))
+        change = truth.accuracy.change
+        covered = (
+            interval.low - 1e-12 <= change <= interval.high + 1e-12
+            if self.stopping.decide
+            else found.shift.error(truth) <= found.matrix.bound(self.stopping.confidence) + 1e-12
+        )
+        ended = why or ("exhausted" if len(asked) >= len(self.data) else "budget")
+        return Ended(len(asked), ended, covered, verdict(interval, self.stopping.tolerance))
+
+    def _answers(self, asked: list[Query]) -> tuple[Ints, Column]:
+        places = np.array([query.item for query in asked], np.int64)
+        return places, Column(self.new.name, self.new.values, self.new.codes[places])
+
+    def runs(self, seeds: range) -> list[Ended]:
+        """Run once a seed."""
+        plan = Plan.of(self.data, self.old, self.settings)
+        truth = Shift(
+            estimate.true_matrix(plan.strata, self.old.answers).labelled(), estimate.true_matrix(plan.strata, self.new).labelled()
+        )
+        return [self.run(plan, truth, seed) for seed in seeds]
+
+
+def rehearse(
+    data: Dataset,
+    *,
+    new: Column,
+    old: Old,
+    settings: Settings,
+    stopping: Stopping,
+    budget: int | None = None,
+    runs: int = 200,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> StoppingReport:
+    """Tell how assessments with this rule for stopping end, over many seeds.
+
+    They are the same as live ones, answered by the column `new`, some calls under way at a time.
+    """
+    if ERROR in new.values:
+        raise UsageError("recorded answers have no failures", hint="leave those items out")
+    most = min(budget or len(data), len(data))
+    rehearsal = Rehearsal(data, old, new, settings, stopping, most)
+    size = max(1, min(25, -(-runs // workers)))
+    chunks = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
+    ended: list[Ended] = []
+
+    def report() -> None:
+        if progress is not None:
+            progress(f"{settings.method} until it stops", len(ended) / runs)
+
+    if workers == 1 or len(chunks) == 1:
+        for chunk in chunks:
+            ended += rehearsal.runs(chunk)
+            report()
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            for part in pool.map(partial(_runs, rehearsal), chunks):
+                ended += part
+                report()
+    return _summary(ended, _matters(rehearsal))
+
+
+def rehearsed(
+    result: Replay,
+    recorded: Recorded,
+    *,
+    stop: str,
+    tolerance: float = 0.01,
+    levels: int = 3,
+    mix: Mapping[str, float] | None = None,
+    weights: "str | Mapping[str, Any] | None" = None,
+    progress: Progress | None = None,
+) -> Replay:
+    """Add to a replay how assessments by each of its methods end that stop at its target error, or with their verdict."""
+    if stop not in STOPS:
+        raise UsageError(f"stop is {stop!r}", hint=f"give {' or '.join(STOPS)}")
+    if recorded.old is None:
+        raise UsageError("without old answers there is no change to stop at", hint="name their column with --old COL")
+    if result.replacement:
+        raise UsageError("assessments ask each item once", hint="leave out --with-replacement")
+    data = recorded.data
+    old = columned(data, data.predictions[recorded.old], recorded.old_confidence)
+    target = result.target_error if stop == "target" else None
+    stopping = Stopping(target, stop == "decide", tolerance, result.confidence)
+    curves = []
+    for curve in result.curves:
+        if curve.method not in METHODS:
+            curves.append(curve)
+            continue
+        settings = Settings(
+            curve.method,
+            levels,
+            result.seed,
+            mix,
+            old_confidence=recorded.old_confidence,
+            also=recorded.also,
+            objective=Objective.read(weights),
+        )
+        report = rehearse(
+            data,
+            new=data.predictions[recorded.new],
+            old=old,
+            settings=settings,
+            stopping=stopping,
+            runs=result.runs,
+            workers=cores(),
+            progress=progress,
+        )
+        curves.append(replace(curve, stopping=report))
+    return replace(result, curves=tuple(curves))
+
+
+def _runs(rehearsal: Rehearsal, seeds: range) -> list[Ended]:
+    return rehearsal.runs(seeds)
+
+
+def _matters(rehearsal: Rehearsal) -> bool:
+    """Say whether the true change of accuracy is larger than the tolerance."""
+    strata, _ = stratified(rehearsal.data, rehearsal.old, rehearsal.settings)
+    truth = [estimate.true_matrix(strata, side).accuracy for side in (rehearsal.old.answers, rehearsal.new)]
+    return abs(truth[1] - truth[0]) > rehearsal.stopping.tolerance + 1e-12
+
+
+def _summary(ended: Sequence[Ended], matters: bool) -> StoppingReport:
+    queries = np.array([one.queries for one in ended])
+    return StoppingReport(
+        runs=len(ended),
+        coverage=float(np.mean([one.covered for one in ended])),
+        queries_mean=float(queries.mean()),
+        queries_p95=int(np.quantile(queries, 0.95, method="inverted_cdf")),
+        false_alarms=None if matters else float(np.mean([one.verdict == "changed" for one in ended])),
+        misses=float(np.mean([one.verdict == "unchanged" for one in ended])) if matters else None,
+        early=float(np.mean([one.stopped in ("target", "decided") for one in ended])),
+    )
+
+
+def _draws(asked: list[Query]) -> Draws | None:
+    draws = [draw for query in asked if (draw := query.draw) is not None]
+    return Draws.of(draws) if draws else None
