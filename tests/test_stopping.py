@@ -1,14 +1,15 @@
 """Runs that stop by themselves: once the shift is known well enough, or the verdict is certain."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import masa
-from masa.cli import app
+from masa.cli import main
 from masa.dataset import Dataset
 from masa.old import columned
 from masa.plan import Settings
@@ -102,7 +103,7 @@ def test_verdicts_are_right_when_they_are_certain(method: str) -> None:
         assert report.queries_p95 <= 1500
 
 
-def test_a_replay_tells_how_assessments_stop(tmp_path: Path) -> None:
+def test_a_replay_tells_how_assessments_stop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = api(800, worse=0.1)
     rows = ["label,old,new"]
     columns = [data.label, data.predictions["old"], data.predictions["new"]]
@@ -112,14 +113,77 @@ def test_a_replay_tells_how_assessments_stop(tmp_path: Path) -> None:
     given = ["replay", str(file), "--label", "label", "--old", "old", "--new", "new", "--runs", "12"]
     given += ["--method", "paired,optimal", "--budgets", "100"]
     for rule in ("decide", "target"):
-        shown = CliRunner().invoke(app, [*given, "--target-error", "0.03", "--stop", rule, "--json", "--quiet"])
-        assert shown.exit_code == 0, shown.output
-        methods = json.loads(shown.stdout)["methods"]
+        assert main([*given, "--target-error", "0.03", "--stop", rule, "--json", "--quiet"]) == 0
+        methods = json.loads(capsys.readouterr().out)["methods"]
         assert methods["optimal"]["stopping"] is None
         ended = methods["paired"]["stopping"]
         assert ended["runs"] == 12
         assert 100 <= ended["queries_mean"] <= ended["queries_p95"] <= 800
         assert ended["coverage"] >= 0.75
-    plain = CliRunner().invoke(app, [*given, "--stop", "decide", "--quiet"])
-    assert "Assessments that stop by themselves" in plain.stdout
-    assert CliRunner().invoke(app, [*given[:4], "--new", "new", "--stop", "decide"]).exit_code != 0
+    assert main([*given, "--stop", "decide", "--quiet"]) == 0
+    assert "Assessments that stop by themselves" in capsys.readouterr().out
+    assert main([*given, "--stop", "never"]) == 2
+    assert main([*given[:4], "--new", "new", "--runs", "2", "--stop", "decide"]) == 2
+
+
+def counting(data: Dataset) -> tuple[list[int], Callable[[str], str]]:
+    """An API that counts its calls; its items are the numbers of the rows."""
+    calls: list[int] = []
+    new = data.predictions["new"]
+
+    def api(text: str) -> str:
+        calls.append(int(text))
+        return str(new.values[new.codes[int(text)]])
+
+    return calls, api
+
+
+def doubtful(changed: bool) -> Dataset:
+    """1,000 items of which the 30 least sure are the ones that changed, if any did."""
+    rng = np.random.default_rng(5)
+    label = rng.integers(0, 2, 1000)
+    sure = rng.random(1000)
+    hit = (np.argsort(np.argsort(sure)) < 30) & changed
+    names = np.array(["ham", "spam"])
+    return Dataset.of(
+        names[label].tolist(),
+        predictions={"old": names[label].tolist(), "new": names[np.where(hit, 1 - label, label)].tolist()},
+        numbers={"sure": sure},
+        inputs={"text": [str(number) for number in range(1000)]},
+    )
+
+
+def test_a_canary_asks_no_more_than_it_may_and_says_what_it_may_have_missed() -> None:
+    calls, api = counting(doubtful(changed=False))
+    quiet = masa.assess(doubtful(changed=False), api, baseline="old", old_confidence="sure", budget=500, store=None, canary=40)
+    assert len(calls) == quiet.queries == 40
+    assert (quiet.stopped, quiet.moved, quiet.verdict, quiet.exit_code) == ("canary", "no sign", "undecided", 3)
+    assert any("in 13% of cases if 5% of all answers changed" in note and "5% if 7.2% did" in note for note in quiet.notes)
+    assert replace(quiet, canary_ok=True).exit_code == 0
+
+
+def test_a_canary_that_sees_a_change_goes_on() -> None:
+    data = doubtful(changed=True)
+    _, api = counting(data)
+    found = masa.assess(data, api, baseline="old", old_confidence="sure", budget=400, store=None, canary=20)
+    assert (found.stopped, found.moved, found.queries) == ("budget", "yes", 400)
+    assert not any("canary" in note for note in found.notes)
+    with pytest.raises(masa.UsageError, match="paired has no canaries"):
+        masa.assess(data, api, baseline="old", budget=400, store=None, canary=20, method="paired")
+
+
+def test_a_change_for_the_better_need_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    better, worse = api(worse=0.3), api(worse=0.3)
+    better = replace(better, predictions={"old": better.predictions["new"], "new": better.predictions["old"]})
+    for data, direction, code in ((better, "better", 0), (worse, "worse", 1)):
+        file = tmp_path / f"{direction}.csv"
+        columns = [data.label, data.predictions["old"], data.predictions["new"]]
+        rows = [",".join(column.values[column.codes[item]] for column in columns) for item in range(len(data))]
+        file.write_text("\n".join(["label,old,new", *rows]))
+        given = ["assess", str(file), "--label", "label", "--old", "old", "--api", "replay:new", "--budget", "1000"]
+        given += ["--store", str(tmp_path / "masa.db"), "--decide", "--json", "--quiet"]
+        assert main([*given, "--fail-on", "worse"]) == code
+        assert json.loads(capsys.readouterr().out)["direction"] == direction
+        assert main([*given, "--fresh"]) == 1
+        capsys.readouterr()
+    assert main([*given, "--fail-on", "none"]) == 2

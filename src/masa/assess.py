@@ -60,6 +60,7 @@ async def assess_async(
     cheap: tuple[str, str] | None = None,
     target_error: float | None = None,
     decide: bool = False,
+    canary: int = 0,
     limits: Limits | None = None,
     name: str = "default",
     store: "str | Path | None" = DEFAULT,
@@ -76,7 +77,8 @@ async def assess_async(
     is a column of the data with the old answers, the number of a run in the store, or else the store's own for this name.
     `old_confidence` and `also` name columns of the data: numbers, and answers that are free. `weights` says what is to be known.
     `cheap`, such as ("text", "review"), names an input column that a cheap model is trained on where nothing better is known.
-    It may stop earlier: once the error of the shift is at most `target_error`, or with `decide` once the verdict is certain.
+    It may stop earlier: once the error of the shift is at most `target_error`, with `decide` once the verdict is certain, and
+    after `canary` queries, the most telling ones first, if none of them shows a change.
     Everything is journalled in the store, so that the same call goes on where it was interrupted; `store=None` keeps nothing.
     """
     asked = as_client(client, data)
@@ -93,6 +95,7 @@ async def assess_async(
         cheap=cheap,
         target_error=target_error,
         decide=decide,
+        canary=canary,
     )
     stopping = Stopping(chosen.target_error, chosen.decide, chosen.tolerance, chosen.confidence)
     spending = budgeted(asked, budget, money)
@@ -134,7 +137,7 @@ async def assess_async(
                 progress=progress,
                 interruptible=interruptible,
             )
-            told = Told(plan, old, stopping, min(len(data), spending.queries or len(data)))
+            told = Told(plan, old, stopping, min(len(data), spending.queries or len(data)), chosen.canary)
             session.error = told.error
             try:
                 # An API that spoke of these labels before and does not now has changed; one that never did is misread.
@@ -192,6 +195,8 @@ def conclude(
         notes.append(
             "whether the API contradicts itself was not measured (masa baseline --repeat N does); it is taken to repeat itself"
         )
+    if stopped == "canary":
+        notes.append(_missed(len(compared_to), len(differing), settings.confidence))
     called = version(past)
     notes += odd_answers(data, answers)
     if called and ", " in called:
@@ -218,6 +223,8 @@ def conclude(
         sides=sides,
         groups=groups,
         gap=gap,
+        fail_on=settings.fail_on,
+        canary_ok=settings.canary_ok,
         notes=tuple(notes),
     )
     return result, found
@@ -273,9 +280,22 @@ def _identity(settings: Settings, plan: Plan, old: Old) -> dict[str, Any]:
     same = {"method": plan.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": plan.difficulty}
     turns = plan.layout is not None and plan.layout.rest.may
     more = {"also": list(settings.also), "weights": settings.objective.identity(), "turns": turns}
+    more["canary"] = settings.canary
     if old.run is None:
         more |= {"old": old.answers.name, "old_confidence": settings.old_confidence}
     return same | {key: value for key, value in more.items() if value}
+
+
+def _missed(answers: int, differing: int, confidence: float) -> str:
+    """Say what a canary that saw nothing may have missed: changes that follow nothing it knows of."""
+    if differing:
+        return f"{differing:,} of the canary's {answers:,} answers differ, no more than the API contradicts itself anyway"
+    chance, seen = 0.95**answers, 1.0 - (1.0 - confidence) ** (1.0 / max(answers, 1))
+    return (
+        f"none of the canary's {answers:,} answers changed: that happens in {100 * chance:.2g}% of cases "
+        f"if 5% of all answers changed, evenly, and in {100 * (1.0 - confidence):.2g}% if {100 * seen:.2g}% did; "
+        "changes of doubtful answers show sooner"
+    )
 
 
 def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
@@ -300,7 +320,8 @@ def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
 class Told:
     """What chooses items, keeping what it is told, to say how sure the estimate is by now, and whether that is enough."""
 
-    def __init__(self, plan: Plan, old: Old, stopping: Stopping, most: int) -> None:
+    def __init__(self, plan: Plan, old: Old, stopping: Stopping, most: int, canary: int = 0) -> None:
+        self._canary = canary
         self._stopping = stopping
         self._most = most
         self._look = stopping.next_look(0, len(plan.strata))
@@ -312,8 +333,10 @@ class Told:
         self._known: tuple[int, float | None] = (0, None)
 
     def ask(self, n: int = 1) -> list[Query]:
-        """Ask what chooses."""
-        queries = self._plan.source.ask(n)
+        """Ask what chooses; no more than the canary before that is answered."""
+        if self._canary:
+            n = min(n, self._canary - len(self._asked))
+        queries = self._plan.source.ask(n) if n > 0 else []
         self._asked.update((query.item, query) for query in queries)
         return queries
 
@@ -343,16 +366,28 @@ class Told:
 
     def enough(self) -> "Stopped | None":
         """Say why the run may stop now, or None."""
+        if self._canary and len(self._places) >= self._canary:
+            self._canary = 0
+            if self._moved() != "yes":
+                return "canary"
         if self._look is None or len(self._places) < self._look:
             return None
         self._look = self._stopping.next_look(len(self._places), len(self._plan.strata))
         return self._stopping.why(self._estimated(finite=self._old.contradicted == 0), self._most)
 
+    def _moved(self) -> str:
+        places = np.array(self._places, np.int64)
+        both, differing = differences(self._plan.data, self._old, places, self._column())
+        return moved(self._plan.strata, both, differing, self._old)
+
     def _estimated(self, *, finite: bool) -> Estimated:
+        places = np.array(self._places, np.int64)
+        return self._plan.estimated(self._old, places, self._column(), self._draws(), finite=finite)
+
+    def _column(self) -> Column:
         values = tuple(dict.fromkeys(self._answers))
         code = {value: j for j, value in enumerate(values)}
-        column = Column("answers", values, np.array([code[value] for value in self._answers], np.int32))
-        return self._plan.estimated(self._old, np.array(self._places, np.int64), column, self._draws(), finite=finite)
+        return Column("answers", values, np.array([code[value] for value in self._answers], np.int32))
 
     def _draws(self) -> Draws | None:
         draws = [draw for place in self._places if (draw := self._asked[place].draw) is not None]

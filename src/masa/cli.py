@@ -115,6 +115,12 @@ StopAt = Annotated[
     typer.Option("--target-error", metavar="E", help="Stop once the error of the shift is at most 0.005 or 0.5%, say."),
 ]
 Decide = Annotated[bool | None, typer.Option("--decide", help="Stop as soon as the verdict is certain.")]
+Canary = Annotated[
+    int | None,
+    typer.Option("--canary", metavar="N", help="Ask N telling items first, and go on only if one of them changed."),
+]
+CanaryOk = Annotated[bool | None, typer.Option("--canary-ok", help="A canary that saw nothing is exit code 0, not 3.")]
+FailOn = Annotated[str | None, typer.Option(metavar="WHAT", help="Changes that are exit code 1: any or worse. [default: any]")]
 Concurrency = Annotated[int | None, typer.Option(metavar="N", help="Calls under way at the most. [default: 64]")]
 RateOf = Annotated[str | None, typer.Option("--rate", metavar="R", help="Calls a second at the most: 5, 500/s or 600/min.")]
 ConfigFile = Annotated[
@@ -261,6 +267,9 @@ def assess(
     confidence: OptionalConfidence = None,
     target_error: StopAt = None,
     decide: Decide = None,
+    canary: Canary = None,
+    canary_ok: CanaryOk = None,
+    fail_on: FailOn = None,
     mix: Mix = None,
     weights: Weights = None,
     seed: OptionalSeed = None,
@@ -661,7 +670,7 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "assess.tolerance": _optional_share(given, "tolerance"),
         "assess.confidence": _optional_share(given, "confidence"),
         "assess.target_error": _optional_share(given, "target_error"),
-        "assess.decide": given.get("decide"),
+        **{f"assess.{key}": given.get(key) for key in ("decide", "canary", "canary_ok", "fail_on")},
         "limits.concurrency": given["concurrency"],
         "limits.rate": given["rate"],
     }

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
@@ -115,6 +115,10 @@ class AssessKeys(Settings):
     """stop once the shift is known that well"""
     decide: bool = False
     """stop once the verdict is certain"""
+    canary: int = Field(default=0, ge=0)
+    """queries after which to go on only if something changed"""
+    canary_ok: bool = False
+    fail_on: Literal["any", "worse"] = "any"
 
 
 class LimitKeys(Settings):
@@ -230,6 +234,9 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
         cheap=cheap_column(columns),
         target_error=keys.target_error,
         decide=keys.decide,
+        canary=keys.canary,
+        fail_on=keys.fail_on,
+        canary_ok=keys.canary_ok,
     )
     return Task(config, data, client, data.predictions[columns.old] if columns.old else None, settings)
 

@@ -39,7 +39,7 @@ WINDOW = 50
 ENOUGH = 10
 """Fewer items than this that failed for good never stop a run."""
 
-Stopped = Literal["target", "decided", "budget", "exhausted", "interrupted", "failures"]
+Stopped = Literal["canary", "target", "decided", "budget", "exhausted", "interrupted", "failures"]
 
 
 class Source(Protocol):

@@ -20,6 +20,9 @@ from masa.weighed import Draws
 
 METHODS = ("auto", "predictive", "paired", "adaptive", "masa", "post-stratified", "stratified", "uniform")
 
+FAIL_ON = ("any", "worse")
+"""Which changes end a command with exit code 1."""
+
 Source = Sampler | Shrunken | Predictive | Turning
 
 NEED_ALL_OLD = ("predictive", "paired")
@@ -45,6 +48,10 @@ class Settings:
     objective: Objective = field(default_factory=Objective)
     target_error: float | None = None
     decide: bool = False
+    canary: int = 0
+    """queries after which to go on only if something changed"""
+    fail_on: str = "any"
+    canary_ok: bool = False
     cheap: tuple[str, str] | None = None
     """text, image or sound, and the column of it: a cheap model is trained where nothing tells easy items from hard ones"""
 
@@ -57,6 +64,10 @@ class Settings:
             raise UsageError(f"confidence is {self.confidence:g}", hint="give a share between 0 and 1, such as 0.95")
         if self.method == "uniform" and self.mix is not None:
             raise UsageError("the method uniform knows no other mix of labels", hint="use post-stratified, or leave out the mix")
+        if self.fail_on not in FAIL_ON:
+            raise UsageError(f"fail_on is {self.fail_on!r}", hint=f"give {' or '.join(FAIL_ON)}")
+        if self.canary < 0:
+            raise UsageError(f"canary is {self.canary}", hint="give a number of queries, such as 40")
         if not 0.0 <= self.tolerance < 1.0:
             raise UsageError(f"tolerance is {self.tolerance:g}", hint="give a share such as 0.01, one point of accuracy")
 
@@ -66,6 +77,7 @@ class Plan:
     """How items are chosen, and how what they are answered is weighed."""
 
     method: str
+    data: Dataset
     strata: Strata
     make: "Callable[[int], Source]"
     """gives what chooses the items, for a seed"""
@@ -92,6 +104,10 @@ class Plan:
                 f"the method {method} must know every item's old answer; the baseline has {len(old.places):,} of {len(data):,}",
                 hint="use auto or adaptive, or make a baseline of all items (masa baseline)",
             )
+        if method != "predictive" and settings.canary:
+            raise UsageError(
+                f"the method {method} has no canaries", hint="use predictive, which needs every item's old answer (masa baseline)"
+            )
         if method != "predictive" and not data.labelled.all():
             raise UsageError(
                 f"the method {method} asks only about items with a label",
@@ -107,6 +123,7 @@ class Plan:
                 weight=strata.item_weight,
                 group=data.group,
                 rest=rest,
+                canaries=(settings.canary + 1) // 2,
                 **common,
             )
 
@@ -114,7 +131,7 @@ class Plan:
                 first = Predictive(layout, clues, seed=seed)
                 return first if rest is None else Turning(first, Shrunken(rest, **{**common, "seed": seed}))
 
-            return cls(method, strata, batches, batches(settings.seed), difficulty, layout, data.group, tuple(notes))
+            return cls(method, data, strata, batches, batches(settings.seed), difficulty, layout, data.group, tuple(notes))
         if data.group is not None:
             raise UsageError(
                 f"the method {method} does not know groups",
@@ -123,22 +140,24 @@ class Plan:
         if method == "paired" and clues is not None:
             known = clues if clues.confidence is not None else replace(clues, confidence=data.difficulty)
             strata = paired_strata(data.label, known, levels=settings.levels, mix=settings.mix)
-            return cls._by_strata(method, strata, difficulty, notes, old=old.answers, **common)
+            return cls._by_strata(method, data, strata, difficulty, notes, old=old.answers, **common)
         if method == "adaptive":
             strata = _unpaired(data, old, settings, others)
-            return cls._by_strata(method, strata, difficulty, notes, **common)
+            return cls._by_strata(method, data, strata, difficulty, notes, **common)
 
         def sampler(seed: int) -> Source:
             return Sampler(strata, method=method, seed=seed)
 
-        return cls(method, strata, sampler, sampler(settings.seed), difficulty)
+        return cls(method, data, strata, sampler, sampler(settings.seed), difficulty)
 
     @classmethod
-    def _by_strata(cls, method: str, strata: Strata, difficulty: str, notes: list[str], *, seed: int, **options: Any) -> "Plan":
+    def _by_strata(
+        cls, method: str, data: Dataset, strata: Strata, difficulty: str, notes: list[str], *, seed: int, **options: Any
+    ) -> "Plan":
         def shrunken(seed: int) -> Source:
             return Shrunken(strata, seed=seed, **options)
 
-        return cls(method, strata, shrunken, shrunken(seed), difficulty, notes=tuple(notes))
+        return cls(method, data, strata, shrunken, shrunken(seed), difficulty, notes=tuple(notes))
 
     def estimated(self, old: Old, places: Ints, answers: Column, draws: "Draws | None", *, finite: bool) -> Estimated:
         """Estimate the shift from these answers."""

@@ -54,12 +54,13 @@ class Layout:
         group: Column | None = None,
         new: Sequence[str] = (),
         rest: Strata | None = None,
+        canaries: int = 0,
         seed: int = 0,
     ) -> "Layout":
         """Lay the items out; weight (N,) is the share of each in the estimate, cost (N,) its price.
 
         With groups (N,) each of them is to be known as well as the others, however small. Rest are the strata to go on with
-        once the old answers tell little, if that may be.
+        once the old answers tell little, if that may be. There are so many canaries, or as many as usual.
         """
         wanted = objective or Objective()
         names = layout_names(label, clues.old, new)
@@ -100,7 +101,7 @@ class Layout:
             goal=kernel.Goal(wanted.table(label.values, names), wanted.linear),
             prior=kernel.Prior(np.array(prior), VOCABULARY if len(words.codes) else 0),
             rest=kernel.Strata(design, strata.items, strata.of(np.arange(len(old))), rest is not None),
-            canaries=_canaries(numbers @ np.array(prior[1:]), (weight > 0.0) | ~labelled, seed),
+            canaries=_canaries(numbers @ np.array(prior[1:]), (weight > 0.0) | ~labelled, canaries, seed),
             old=old,
         )
 
@@ -132,12 +133,12 @@ def layout_names(label: Column, old: Column, new: Sequence[str] = ()) -> tuple[s
     return known if new else (*(name for name in known if name not in (INVALID, ERROR)), INVALID, ERROR, OTHER)
 
 
-def _canaries(likely: Floats, may: Bools, seed: int) -> Codes:
+def _canaries(likely: Floats, may: Bools, wanted: int, seed: int) -> Codes:
     """Give the items that have changed most likely before anything is known, the likeliest first; none where all are alike.
 
     Of those (N,) that may be asked: for this an item needs no label.
     """
-    count = min(CANARIES, len(likely) // ONE_IN)
+    count = min(wanted, int(np.count_nonzero(may))) or min(CANARIES, len(likely) // ONE_IN)
     if likely.min() == likely.max():
         count = 0
     luck = np.random.default_rng(seed % 2**63).random(len(likely))

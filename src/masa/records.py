@@ -521,7 +521,7 @@ class Assessment:
     moved: str
     """yes, no sign or noise: did anything change at all"""
     stopped: str
-    """target, decided, budget, exhausted, interrupted or failures"""
+    """canary, target, decided, budget, exhausted, interrupted or failures"""
     items: int
     queries: int
     """calls that count as spent"""
@@ -553,6 +553,10 @@ class Assessment:
     groups: tuple[GroupReport, ...] = ()
     gap: Gap | None = None
     """where there are groups with answers"""
+    fail_on: str = "any"
+    """any or worse: which changes end with exit code 1"""
+    canary_ok: bool = False
+    """whether a canary that saw nothing ends with exit code 0"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -568,7 +572,21 @@ class Assessment:
     @property
     def exit_code(self) -> int:
         """What the command ends with."""
-        return 130 if self.stopped == "interrupted" else {"unchanged": 0, "changed": 1}.get(self.verdict, 3)
+        if self.stopped == "interrupted":
+            return 130
+        if self.stopped == "canary" and self.canary_ok:
+            return 0
+        if self.verdict == "changed" and self.fail_on == "worse" and self.direction == "better":
+            return 0
+        return {"unchanged": 0, "changed": 1}.get(self.verdict, 3)
+
+    @property
+    def direction(self) -> str | None:
+        """Whether a change that matters is for the better or for the worse; None where none does, or nobody can tell."""
+        change = self.accuracy_change
+        if self.verdict != "changed" or change is None:
+            return None
+        return "better" if change.low > 0.0 else "worse" if change.high < 0.0 else None
 
     def surprises(self, most: int = 5) -> list[Surprise]:
         """Give the entries that moved most beyond chance, the surest first."""
@@ -606,6 +624,8 @@ class Assessment:
             changed_items=tuple(ChangedItem(**item) for item in content["changed_items"]),
             api_version=Versions(**content["api_version"]),
             sides=tuple(content["sides"]),
+            fail_on=content.get("fail_on", "any"),
+            canary_ok=content.get("canary_ok", False),
             groups=tuple(map(GroupReport.from_dict, content.get("groups", ()))),
             gap=None if content.get("gap") is None else Gap.from_dict(content["gap"]),
             notes=tuple(content["notes"]),
@@ -628,6 +648,9 @@ class Assessment:
             "seed": self.seed,
             "confidence": self.confidence,
             "tolerance": self.tolerance,
+            "direction": self.direction,
+            "fail_on": self.fail_on,
+            "canary_ok": self.canary_ok,
             "accuracy": None
             if shift is None or change is None
             else {

@@ -163,6 +163,7 @@ STOPPED = {
     "exhausted": "every item was asked",
     "interrupted": "it was interrupted",
     "failures": "too many calls failed",
+    "canary": "the canary saw no change",
     "target": "the error is small enough",
     "decided": "the verdict is certain",
 }
