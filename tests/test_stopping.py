@@ -105,13 +105,13 @@ def test_verdicts_are_right_when_they_are_certain(method: str) -> None:
 
 def test_a_replay_tells_how_assessments_stop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = api(800, worse=0.1)
-    rows = ["label,old,new"]
+    rows = ["label,old,new,text"]
     columns = [data.label, data.predictions["old"], data.predictions["new"]]
-    rows += [",".join(column.values[column.codes[item]] for column in columns) for item in range(800)]
+    rows += [",".join(column.values[column.codes[item]] for column in columns) + ",some words" for item in range(800)]
     file = tmp_path / "api.csv"
     file.write_text("\n".join(rows))
     given = ["replay", str(file), "--label", "label", "--old", "old", "--new", "new", "--runs", "12"]
-    given += ["--method", "paired,optimal", "--budgets", "100"]
+    given += ["--method", "paired,optimal", "--budgets", "100", "--text", "text", "--also", "old"]
     for rule in ("decide", "target"):
         assert main([*given, "--target-error", "0.03", "--stop", rule, "--json", "--quiet"]) == 0
         methods = json.loads(capsys.readouterr().out)["methods"]

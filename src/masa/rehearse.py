@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,13 +78,11 @@ class Rehearsal:
         places = np.array([query.item for query in asked], np.int64)
         return places, Column(self.new.name, self.new.values, self.new.codes[places])
 
-    def runs(self, seeds: range) -> list[Ended]:
-        """Run once a seed."""
+    def prepared(self) -> "tuple[Plan, Shift]":
+        """Give what is the same for every seed: the plan, and what truly changed."""
         plan = Plan.of(self.data, self.old, self.settings)
-        truth = Shift(
-            estimate.true_matrix(plan.strata, self.old.answers).labelled(), estimate.true_matrix(plan.strata, self.new).labelled()
-        )
-        return [self.run(plan, truth, seed) for seed in seeds]
+        before, after = (estimate.true_matrix(plan.strata, side).labelled() for side in (self.old.answers, self.new))
+        return plan, Shift(before, after)
 
 
 def rehearse(
@@ -117,12 +114,13 @@ def rehearse(
             progress(f"{settings.method} until it stops", len(ended) / runs)
 
     if workers == 1 or len(chunks) == 1:
+        plan, truth = rehearsal.prepared()
         for chunk in chunks:
-            ended += rehearsal.runs(chunk)
+            ended += [rehearsal.run(plan, truth, seed) for seed in chunk]
             report()
     else:
-        with ProcessPoolExecutor(workers) as pool:
-            for part in pool.map(partial(_runs, rehearsal), chunks):
+        with ProcessPoolExecutor(workers, initializer=_begin, initargs=(rehearsal,)) as pool:
+            for part in pool.map(_runs, chunks):
                 ended += part
                 report()
     return _summary(ended, _matters(rehearsal))
@@ -178,8 +176,17 @@ def rehearsed(
     return replace(result, curves=tuple(curves))
 
 
-def _runs(rehearsal: Rehearsal, seeds: range) -> list[Ended]:
-    return rehearsal.runs(seeds)
+_mine: list[tuple[Rehearsal, Plan, Shift]] = []
+"""What a worker process was given when it began."""
+
+
+def _begin(rehearsal: Rehearsal) -> None:
+    _mine.append((rehearsal, *rehearsal.prepared()))
+
+
+def _runs(seeds: range) -> list[Ended]:
+    rehearsal, plan, truth = _mine[-1]
+    return [rehearsal.run(plan, truth, seed) for seed in seeds]
 
 
 def _matters(rehearsal: Rehearsal) -> bool:

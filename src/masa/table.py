@@ -329,6 +329,10 @@ class Inputs:
     ends: Ints
     """(N * columns + 1,) where each text ends and the next begins"""
 
+    def __reduce__(self) -> tuple[type["Inputs"], tuple[tuple[str, ...], bytes, Ints]]:
+        """Go to another process as plain bytes."""
+        return Inputs, (self.columns, bytes(self.content), self.ends)
+
     def of(self, place: int) -> dict[str, str]:
         """Give the texts of one item by column."""
         first = place * len(self.columns)
