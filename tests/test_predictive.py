@@ -565,3 +565,21 @@ def test_a_baseline_has_the_rows_without_a_label(tmp_path: Path) -> None:
     assert found.method == "predictive"
     assert found.shift is not None
     assert found.shift.new.labels == ("cat", "dog")
+
+
+def test_rows_without_a_label_are_asked_where_nothing_tells_them_apart() -> None:
+    label = ["cat", "dog", None, None] * 50
+    old = ["cat", "dog", "cat", "dog"] * 50
+    new = ["cat", "dog", "dog", "cat"] * 50
+    data = Dataset.of(label, predictions={"old": old, "new": new}, unlabelled=True)
+    found = masa.assess(data, "replay:new", baseline="old", budget=100, store=None)
+    assert found.moved == "yes"
+    assert any("96 of the items without a label were not asked" in note for note in found.notes)
+    many = masa.assess(data, "replay:new", baseline="old", budget=60, store=None, canary=40)
+    assert many.moved == "yes"
+
+
+def test_a_reserved_name_is_no_answer() -> None:
+    data = Dataset.of(["a", "b"] * 30, predictions={"old": ["a", "<unlabelled>"] * 30, "new": ["a", "b"] * 30})
+    assert data.predictions["old"].values == ("a", "<invalid>")
+    assert masa.assess(data, "replay:new", baseline="old", budget=30, store=None).shift is not None

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from masa.dataset import Dataset
 from masa.old import columned
 from masa.plan import Settings
 from masa.rehearse import rehearse
-from masa.stopping import FIRST_LOOK, GROWTH, Stopping, critical, looks
+from masa.stopping import FIRST_LOOK, Stopping, critical, looks
 
 
 def api(items: int = 3000, *, worse: float = 0.0, seed: int = 0) -> Dataset:
@@ -29,27 +30,29 @@ def api(items: int = 3000, *, worse: float = 0.0, seed: int = 0) -> Dataset:
 
 
 def test_looking_often_costs_what_it_costs_a_random_walk() -> None:
-    count = looks(5_000)
+    """The mean of the first n of a finite number of items, looked at on its way, each time over its standard error."""
+    items, most = 3_000, 2_000
+    schedule = np.array(looks(most))
     rng = np.random.default_rng(0)
-    z = rng.standard_normal(200_000)
-    largest = np.abs(z)
-    for _ in range(count - 1):
-        z = z / np.sqrt(GROWTH) + np.sqrt(1 - 1 / GROWTH) * rng.standard_normal(len(z))
-        largest = np.maximum(largest, np.abs(z))
-    assert critical(count, 0.95) == pytest.approx(np.quantile(largest, 0.95), abs=0.02)
-    assert critical(1, 0.99) == pytest.approx(2.5758, abs=1e-3)
+    walk = np.cumsum(rng.standard_normal((4_000, items)), axis=1)
+    mean = walk[:, schedule - 1] / schedule - walk[:, -1:] / items
+    largest = np.abs(mean / np.sqrt(1 / schedule - 1 / items)).max(axis=1)
+    assert np.mean(largest <= critical(looks(most), items, 0.95)) == pytest.approx(0.95, abs=0.01)
+    assert critical((50,), 10**9, 0.99) == pytest.approx(2.5758, abs=1e-3)
+    assert critical(looks(1000), 10**9, 0.95) < critical(looks(1000), 1100, 0.95) < critical(looks(10_000), 10**9, 0.95)
 
 
 def test_looks_are_few_and_the_same_however_the_answers_come() -> None:
     rule = Stopping(decide=True)
     seen, answers = [], 0
-    while (look := rule.next_look(answers, 6)) is not None and look <= 1_000:
+    while (look := rule.next_verdict(answers)) is not None and look < 1_000:
         seen.append(look)
         answers = look
     assert seen[0] == FIRST_LOOK
-    assert len(seen) <= looks(1_000)
-    assert rule.next_look(seen[3] + 1, 6) == seen[4]
-    assert Stopping().next_look(0, 6) is None
+    assert looks(1_000) == (*seen, 1_000)
+    assert rule.next_verdict(seen[3] + 1) == seen[4]
+    assert rule.next_error(0, 6) is None
+    assert Stopping(target_error=0.01).next_verdict(0) is None
 
 
 def test_a_change_that_is_large_is_called_early_and_none_at_all_not_late() -> None:
@@ -74,14 +77,16 @@ def test_a_target_is_met_and_no_more() -> None:
 
 
 def test_what_the_journal_knows_may_be_enough(tmp_path: Path) -> None:
-    """A run that was interrupted after it knew enough does not ask again."""
+    """A run that goes on after it knew enough does not ask again, and a verdict is not looked at more often for going on."""
     data, store = api(worse=0.3), tmp_path / "masa.db"
     masa.baseline(data, "replay:old", store=store)
-    whole = masa.assess(data, "replay:new", budget=400, store=store, force=True, decide=True)
-    assert whole.stopped == "decided"
-    longer = masa.assess(data, "replay:new", budget=400, store=store, force=True, fresh=True)
-    again = masa.assess(data, "replay:new", budget=400, store=store, force=True, resume=longer.run, decide=True)
-    assert (again.queries, again.stopped) == (400, "decided")
+    longer = masa.assess(data, "replay:new", budget=1000, store=store, force=True)
+    again = masa.assess(data, "replay:new", budget=2000, store=store, force=True, resume=longer.run, target_error=0.1)
+    assert (again.queries, again.stopped) == (1000, "target")
+    decided = masa.assess(data, "replay:new", budget=400, store=store, force=True, decide=True)
+    assert decided.stopped == "decided"
+    with pytest.raises(masa.UsageError, match="another command"):
+        masa.assess(data, "replay:new", budget=400, store=store, force=True, resume=decided.run)
 
 
 @pytest.mark.parametrize("method", ["auto", "paired", "post-stratified"])
@@ -187,3 +192,50 @@ def test_a_change_for_the_better_need_not_fail(tmp_path: Path, capsys: pytest.Ca
         assert main([*given, "--fresh"]) == 1
         capsys.readouterr()
     assert main([*given, "--fail-on", "none"]) == 2
+
+
+def test_a_canary_of_all_items_asks_each_once() -> None:
+    data = doubtful(changed=True).take(np.arange(30))
+    calls, api = counting(doubtful(changed=True))
+    for canary in (30, 60, 500):
+        calls.clear()
+        found = masa.assess(
+            data, api, baseline="old", old_confidence="sure", budget=1000, store=None, canary=canary, tolerance=0.5
+        )
+        assert sorted(calls) == list(range(30))
+        assert found.verdict == "unchanged"
+        assert found.shift is not None
+
+
+def test_an_api_that_is_down_is_not_a_quiet_canary() -> None:
+    def down(text: str) -> str:
+        raise RuntimeError(text)
+
+    data = doubtful(changed=False)
+    found = masa.assess(
+        data, down, baseline="old", old_confidence="sure", budget=300, store=None, canary=10,
+        limits=masa.Limits(tries=1, first_wait=0.001),
+    )  # fmt: skip
+    assert (found.stopped, found.exit_code) == ("failures", 3)
+    assert replace(found, canary_ok=True).exit_code == 3
+
+
+def test_a_quiet_canary_can_be_gone_on_with(tmp_path: Path) -> None:
+    data, store = doubtful(changed=False), tmp_path / "masa.db"
+    _, api = counting(data)
+    given: dict[str, Any] = {"baseline": "old", "old_confidence": "sure", "store": store}
+    quiet = masa.assess(data, api, budget=300, canary=20, **given)
+    assert (quiet.stopped, quiet.queries) == ("canary", 20)
+    more = masa.assess(data, api, budget=300, resume=quiet.run, **given)
+    assert (more.stopped, more.queries) == ("budget", 300)
+    again = masa.assess(data, api, budget=400, canary=20, resume=quiet.run, **given)
+    assert (again.stopped, again.queries) == ("budget", 400), "the canary was over"
+
+
+def test_what_stops_a_run_still_holds_when_it_has_stopped() -> None:
+    """With many calls under way too: nothing is, when the verdict is looked at."""
+    for seed in range(12):
+        data = api(2000, worse=0.15, seed=seed)
+        found = masa.assess(data, "replay:new", baseline="old", budget=2000, store=None, decide=True, seed=seed)
+        assert found.stopped in ("decided", "exhausted")
+        assert found.verdict != "undecided"

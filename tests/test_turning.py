@@ -134,3 +134,21 @@ def test_the_user_is_told_and_may_forbid_it(case: Rewritten) -> None:
     assert turned.accuracy_change.low < turned.accuracy_change.estimate < turned.accuracy_change.high
     plain = masa.assess(case.data, "replay:new", baseline="old", budget=200, store=None, method="predictive")
     assert not any("method adaptive" in note for note in plain.notes)
+
+
+def test_what_was_sent_before_the_turn_is_not_drawn_after_it(case: Rewritten) -> None:
+    """Calls that failed before the turn are asked again when a run goes on, and only once."""
+    whole = case.play(case.source(seed=3), 200)
+    turn = next(n for n, query in enumerate(whole) if query.chance == 0.0)
+    failed = {query.item for query in whole[:turn:7]}
+    again = case.source(seed=3)
+    for query in whole[: turn + 10]:
+        again.sent(query)
+        if query.item not in failed:
+            again.tell(case.answer(query.item))
+    rest = again.ask(10_000)
+    assert not failed & {query.item for query in rest}
+    assert len(rest) + turn + 10 == 600
+    for item in failed:
+        again.tell(case.answer(item))
+    assert {query.item for query in again.pending} == {query.item for query in rest}

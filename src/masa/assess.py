@@ -40,6 +40,12 @@ MOST_ITEMS = 20
 """Changed items that are named."""
 
 
+ADAPTED = (
+    "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
+    "look a little better than it is (docs/method.md); --method post-stratified is free of that"
+)
+
+
 async def assess_async(
     data: Dataset,
     client: "Client | Callable[..., Any] | str",
@@ -113,6 +119,8 @@ async def assess_async(
                 data, column, kind=kind, folder=None if store is None else kept.path.parent / "cache", progress=progress
             )
             chosen = replace(chosen, also=(CHEAP,), difficulty="the confidence of a cheap model")
+        elif chosen.cheap is not None and not data.labelled.all():
+            data = replace(data, notes=(*data.notes, "no cheap model was trained: some items have no label"))
         plan = Plan.of(data, old, chosen)
         _refuse_other_strata(old, chosen, plan)
         draft = Draft(
@@ -182,7 +190,7 @@ def conclude(
     found = None
     notes = list(session.all_notes)
     draws = drawn(data, past, places) if len(places) else None
-    if len(places) and (draws is None or draws.batch.any()):
+    if len(places) and (draws is None or draws.batch.any() or plan.exhausted(places)):
         # Of canaries alone, which were not drawn at random, nothing follows for the others.
         found = plan.estimated(old, places, answers, draws, finite=finite)
         notes += _cautions(strata, places, old, plan.method)
@@ -190,6 +198,7 @@ def conclude(
             notes.append(
                 f"method adaptive from answer {before + 1:,} on: the labels told the new answers better than the old answers did"
             )
+            notes += [ADAPTED] if len(places) < len(strata.items) else []
     did_move = moved(strata, compared_to, differing, old)
     if differing and not old.repeated and old.run is not None:
         notes.append(
@@ -197,6 +206,9 @@ def conclude(
         )
     if stopped == "canary":
         notes.append(_missed(len(compared_to), len(differing), settings.confidence))
+    without = ~data.labelled
+    if unasked := int(np.count_nonzero(without)) - int(np.count_nonzero(without[places])):
+        notes.append(f"{unasked:,} of the items without a label were not asked")
     called = version(past)
     notes += odd_answers(data, answers)
     if called and ", " in called:
@@ -280,7 +292,7 @@ def _identity(settings: Settings, plan: Plan, old: Old) -> dict[str, Any]:
     same = {"method": plan.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": plan.difficulty}
     turns = plan.layout is not None and plan.layout.rest.may
     more = {"also": list(settings.also), "weights": settings.objective.identity(), "turns": turns}
-    more["canary"] = settings.canary
+    more["decide"] = settings.decide
     if old.run is None:
         more |= {"old": old.answers.name, "old_confidence": settings.old_confidence}
     return same | {key: value for key, value in more.items() if value}
@@ -310,10 +322,7 @@ def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
     if not old.complete:
         notes.append(f"the old matrix is an estimate from {len(old.places):,} answers; the interval and the error allow for that")
     if method in ADAPTIVE and method != "predictive" and len(places) < len(strata.items):
-        notes.append(
-            "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
-            "look a little better than it is (docs/method.md); --method post-stratified is free of that"
-        )
+        notes.append(ADAPTED)
     return notes
 
 
@@ -321,21 +330,25 @@ class Told:
     """What chooses items, keeping what it is told, to say how sure the estimate is by now, and whether that is enough."""
 
     def __init__(self, plan: Plan, old: Old, stopping: Stopping, most: int, canary: int = 0) -> None:
-        self._canary = canary
-        self._stopping = stopping
-        self._most = most
-        self._look = stopping.next_look(0, len(plan.strata))
         self._plan = plan
         self._old = old
+        self._stopping = stopping
+        self._most = most
+        self._canary = canary
+        self._looks: tuple[int | None, int | None] | None = None
+        """after how many answers to look at the verdict and at the error, once the journal has been told"""
         self._asked: dict[int, Query] = {}
-        self._places: list[int] = []
-        self._answers: list[str] = []
+        self._answered: dict[int, str] = {}
+        self._failed = 0
         self._known: tuple[int, float | None] = (0, None)
 
     def ask(self, n: int = 1) -> list[Query]:
-        """Ask what chooses; no more than the canary before that is answered."""
+        """Ask what chooses; nothing is under way when the canary or the verdict is looked at."""
+        look = None if self._looks is None else self._looks[0]
+        if look is not None:
+            n = min(n, look - len(self._asked))
         if self._canary:
-            n = min(n, self._canary - len(self._asked))
+            n = min(n, self._canary + self._failed - len(self._asked))
         queries = self._plan.source.ask(n) if n > 0 else []
         self._asked.update((query.item, query) for query in queries)
         return queries
@@ -348,50 +361,68 @@ class Told:
     def tell(self, answer: Answer) -> None:
         """Tell what chooses."""
         self._plan.source.tell(answer)
-        self._places.append(answer.item)
-        self._answers.append(answer.prediction)
+        self._answered[answer.item] = answer.prediction
+        self._failed += answer.prediction == ERROR
 
     def error(self) -> float | None:
         """Give the root of the expected squared error, anew after every few percent of answers."""
         count, known = self._known
-        if len(self._places) > 2 * len(self._plan.strata) and len(self._places) > 1.05 * count:
+        if len(self._answered) > 2 * len(self._plan.strata) and len(self._answered) > 1.05 * count:
             known = self._estimated(finite=True).matrix.error2 ** 0.5
-            self._known = len(self._places), known
+            self._known = len(self._answered), known
         return known
 
     @property
     def z(self) -> float | None:
         """How many standard errors an interval reaches, if it is looked at during the run."""
-        return self._stopping.z(self._most) if self._stopping.decide else None
+        return self._stopping.z(self._most, len(self._plan.data)) if self._stopping.decide else None
 
     def enough(self) -> "Stopped | None":
         """Say why the run may stop now, or None."""
-        if self._canary and len(self._places) >= self._canary:
-            self._canary = 0
-            if self._moved() != "yes":
-                return "canary"
-        if self._look is None or len(self._places) < self._look:
-            return None
-        self._look = self._stopping.next_look(len(self._places), len(self._plan.strata))
-        return self._stopping.why(self._estimated(finite=self._old.contradicted == 0), self._most)
+        if self._canary and self._sung():
+            return "canary"
+        answers, strata = len(self._answered), len(self._plan.strata)
+        if self._looks is None:
+            # What a run that goes on has looked at before it does not look at again.
+            self._looks = self._stopping.next_verdict(answers), self._stopping.next_error(0, strata)
+        verdict, error = self._looks
+        if verdict is not None and answers >= verdict:
+            self._looks = self._stopping.next_verdict(answers), error
+            if self._stopping.decided(self._estimated(finite=self._finite), self.z or 0.0):
+                return "decided"
+        if error is not None and answers >= error:
+            self._looks = self._looks[0], self._stopping.next_error(answers, strata)
+            if self._stopping.reached(self._estimated(finite=self._finite)):
+                return "target"
+        return None
 
-    def _moved(self) -> str:
-        places = np.array(self._places, np.int64)
-        both, differing = differences(self._plan.data, self._old, places, self._column())
-        return moved(self._plan.strata, both, differing, self._old)
+    @property
+    def _finite(self) -> bool:
+        return self._old.contradicted == 0
+
+    def _sung(self) -> bool:
+        """Say whether the canary is over and saw nothing: its items are the first that were asked and did not fail."""
+        if len(self._asked) - self._failed > self._canary:  # The journal went on after it.
+            self._canary = 0
+            return False
+        first = [item for item in self._asked if self._answered.get(item, ERROR) != ERROR]
+        if len(first) < self._canary:
+            return False
+        self._canary = 0
+        data, old = self._plan.data, self._old
+        return moved(self._plan.strata, *differences(data, old, np.array(first, np.int64), self._column(first)), old) != "yes"
 
     def _estimated(self, *, finite: bool) -> Estimated:
-        places = np.array(self._places, np.int64)
-        return self._plan.estimated(self._old, places, self._column(), self._draws(), finite=finite)
+        items = list(self._answered)
+        draws = [draw for item in items if (draw := self._asked[item].draw) is not None]
+        places, found = np.array(items, np.int64), Draws.of(draws) if draws else None
+        return self._plan.estimated(self._old, places, self._column(items), found, finite=finite)
 
-    def _column(self) -> Column:
-        values = tuple(dict.fromkeys(self._answers))
+    def _column(self, items: list[int]) -> Column:
+        answers = [self._answered[item] for item in items]
+        values = tuple(dict.fromkeys(answers))
         code = {value: j for j, value in enumerate(values)}
-        return Column("answers", values, np.array([code[value] for value in self._answers], np.int32))
-
-    def _draws(self) -> Draws | None:
-        draws = [draw for place in self._places if (draw := self._asked[place].draw) is not None]
-        return Draws.of(draws) if draws else None
+        return Column("answers", values, np.array([code[value] for value in answers], np.int32))
 
 
 def _close(store: Store, session: Session, result: Assessment, found: Estimated | None) -> None:

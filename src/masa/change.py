@@ -195,8 +195,10 @@ def by_group(
         )
         for g, name in enumerate(group.values)
     )
-    order = np.argsort(-before, kind="stable")
-    top, bottom = int(order[0]), int(order[-1])
+    order = [int(g) for g in np.argsort(-before, kind="stable") if items[g]]
+    if not order:
+        return reports, None
+    top, bottom = order[0], order[-1]
     best, worst = found.groups[top], found.groups[bottom]
     if best is None or worst is None or top == bottom:
         return reports, None

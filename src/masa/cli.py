@@ -185,7 +185,7 @@ def replay(
     verbose: Verbose = 0,
 ) -> None:
     """Tell what each method would have cost. Assesses recorded predictions many times."""
-    from masa.rehearse import rehearsed
+    from masa.rehearse import check, rehearsed
     from masa.replay import read_recorded
     from masa.report import chart, terminal
 
@@ -207,6 +207,8 @@ def replay(
             difficulty=difficulty,
             progress=progress,
         )
+        if stop is not None:
+            check(recorded, stop=stop, replacement=with_replacement)
         result = recorded.replay(
             levels=levels,
             methods=names(method) or None,

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ async def compare_async(
     }
     if isinstance(a, str) and a.startswith("replay:") and a.removeprefix("replay:") in data.predictions:
         a = data.predictions[a.removeprefix("replay:")]
-    chosen = settings or Settings()
+    chosen = replace(settings or Settings(), decide=False, target_error=None, canary=0)  # It does not stop by itself.
     if isinstance(a, Column):
         return await assess_async(
             data, b, baseline=a, budget=budget, money=money, settings=chosen, name=name, sides=sides, **common
@@ -189,6 +190,7 @@ def _concluded(
         method="proportional",
         seed=settings.seed,
         sides=sides,
+        fail_on=settings.fail_on,
         notes=(*data.notes, *one.all_notes, *(other.all_notes if other is not one else ())),
     )
 

@@ -294,7 +294,8 @@ def _in_memory(inputs: Mapping[str, Sequence[str]]) -> Inputs:
 
 
 def _coded(name: str, column: Sequence[object], *, most: int, missing: str = INVALID) -> Column:
-    texts = [as_text(value) or missing for value in column]
+    known = (as_text(value) for value in column)
+    texts = [missing if value in (None, UNLABELLED) else value for value in known]
     values = in_order(tuple(set(texts)))
     if any(len(value) > LONGEST_LABEL for value in values):
         raise DataError(f"{name!r} has a value of more than {LONGEST_LABEL} characters", hint="is it the right column?")

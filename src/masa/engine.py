@@ -414,7 +414,6 @@ class Engine:
 
     def _finish(self, answer: Answer, source: Source, *, good: bool) -> None:
         source.tell(answer)
-        self._on_answer()
         self._recent.append(good)
         if good:
             self.count.answers += 1
@@ -425,6 +424,7 @@ class Engine:
             bad = self._recent.count(False)
             if bad >= ENOUGH and bad > self._limits.failures * len(self._recent):
                 self.stop("failures")
+        self._on_answer()
 
 
 def understood(label: object) -> str:

@@ -199,7 +199,7 @@ async def ask(
         watching.cancel()
         await writer.close()
     session.past = journal.past(store, session.run.id)
-    if stopped in ("budget", "exhausted") and _mostly_failed(session):
+    if stopped not in ("interrupted", "failures") and _mostly_failed(session):
         stopped = "failures"
     if stopped == "failures":
         journal.reopen_errors(store, session.run.id)

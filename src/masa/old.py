@@ -110,6 +110,11 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
             f"({len(data) - len(both):,} are new, {len(then) - len(both):,} are gone)"
         )
         data = data.take(both)
+    if not data.labels:
+        raise DataError(
+            f"of the items of {data.source} only those without a label were in the data of run {run.id}",
+            hint="make a new baseline (masa baseline)",
+        )
     places, answers = live.known(data, past)
     if not len(places):
         raise DataError(f"run {run.id} has no answer about any of these items", hint="make a new baseline (masa baseline)")

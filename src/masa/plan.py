@@ -159,6 +159,12 @@ class Plan:
 
         return cls(method, data, strata, shrunken, shrunken(seed), difficulty, notes=tuple(notes))
 
+    def exhausted(self, places: Ints) -> bool:
+        """Say whether nothing that counts is left to ask but these items."""
+        left = self.strata.item_weight > 0.0
+        left[places] = False
+        return not left.any()
+
     def estimated(self, old: Old, places: Ints, answers: Column, draws: "Draws | None", *, finite: bool) -> Estimated:
         """Estimate the shift from these answers."""
         if self.layout is None or draws is None:

@@ -101,7 +101,7 @@ class Layout:
             goal=kernel.Goal(wanted.table(label.values, names), wanted.linear),
             prior=kernel.Prior(np.array(prior), VOCABULARY if len(words.codes) else 0),
             rest=kernel.Strata(design, strata.items, strata.of(np.arange(len(old))), rest is not None),
-            canaries=_canaries(numbers @ np.array(prior[1:]), (weight > 0.0) | ~labelled, canaries, seed),
+            canaries=_canaries(numbers @ np.array(prior[1:]), weight > 0.0, labelled, canaries, seed),
             old=old,
         )
 
@@ -133,16 +133,18 @@ def layout_names(label: Column, old: Column, new: Sequence[str] = ()) -> tuple[s
     return known if new else (*(name for name in known if name not in (INVALID, ERROR)), INVALID, ERROR, OTHER)
 
 
-def _canaries(likely: Floats, may: Bools, wanted: int, seed: int) -> Codes:
-    """Give the items that have changed most likely before anything is known, the likeliest first; none where all are alike.
+def _canaries(likely: Floats, counts: Bools, labelled: Bools, wanted: int, seed: int) -> Codes:
+    """Give the items that have changed most likely before anything is known, the likeliest first.
 
-    Of those (N,) that may be asked: for this an item needs no label.
+    Of those (N,) that count, and of those without a label (N,), which can be asked for nothing else and so come first among
+    equals. Half of what may be asked is left to chance. Where all are alike there are none, if none are wanted.
     """
-    count = min(wanted, int(np.count_nonzero(may))) or min(CANARIES, len(likely) // ONE_IN)
-    if likely.min() == likely.max():
+    may = counts | ~labelled
+    count = min(wanted or CANARIES, int(np.count_nonzero(may)) // (2 if wanted else ONE_IN))
+    if not wanted and labelled.all() and likely.min() == likely.max():
         count = 0
     luck = np.random.default_rng(seed % 2**63).random(len(likely))
-    order = np.lexsort((luck, -likely, ~may))
+    order = np.lexsort((luck, labelled, -likely, ~may))
     return order[:count].astype(np.int32)
 
 
@@ -169,6 +171,11 @@ class Predictive:
     def answers(self) -> dict[int, str]:
         """What was answered, by item."""
         return {item: prediction for item, (prediction, _) in self._answers.items()}
+
+    @property
+    def asked(self) -> set[int]:
+        """The items that were asked."""
+        return set(self._sent)
 
     @property
     def batch(self) -> int:
@@ -261,7 +268,11 @@ class Predictive:
         ]
         if number > 1:
             return deque(queries)
-        canaries = [Query(item, int(cell[item]), 0, 1.0, len(layout.canaries)) for item in layout.canaries.tolist()]
+        canaries = [
+            Query(item, int(cell[item]), 0, 1.0, len(layout.canaries))
+            for item in layout.canaries.tolist()
+            if item not in self._sent
+        ]
         both = [query for pair in zip(queries, canaries, strict=False) for query in pair]
         return deque([*both, *canaries[len(queries) :], *queries[len(canaries) :]])
 

@@ -50,28 +50,36 @@ class Rehearsal:
     def run(self, plan: Plan, truth: Shift, seed: int) -> Ended:
         """Ask until the rule or the budget says stop."""
         source, asked = plan.make(seed), list[Query]()
-        look = self.stopping.next_look(0, len(plan.strata))
+        strata, z = len(plan.strata), self.stopping.z(self.most, len(self.data))
+        verdict_look, error_look = self.stopping.next_verdict(0), self.stopping.next_error(0, strata)
         while True:
-            queries = source.ask(min(UNDER_WAY, min(self.most, look or self.most) - len(asked)))
+            look = min(self.most, verdict_look or self.most, error_look or self.most)
+            queries = source.ask(min(UNDER_WAY, look - len(asked)))
             for query in queries:
                 source.tell(Answer(query.item, self.new.values[self.new.codes[query.item]]))
             asked += queries
             done = not queries or len(asked) >= self.most
-            if not done and (look is None or len(asked) < look):
+            if not done and len(asked) < look:
                 continue
             found = plan.estimated(self.old, *self._answers(asked), _draws(asked), finite=True)
-            why = self.stopping.why(found, self.most)
+            why = None
+            if verdict_look is not None and len(asked) >= verdict_look:
+                verdict_look = self.stopping.next_verdict(len(asked))
+                why = "decided" if self.stopping.decided(found, z) else None
+            if error_look is not None and len(asked) >= error_look and why is None:
+                error_look = self.stopping.next_error(len(asked), strata)
+                why = "target" if self.stopping.reached(found) else None
             if why is not None or done:
                 break
-            look = self.stopping.next_look(len(asked), len(plan.strata))
-        interval = found.interval(self.stopping.confidence, self.stopping.z(self.most))
+        interval = found.interval(self.stopping.confidence, z if self.stopping.decide else None)
         change = truth.accuracy.change
         covered = (
             interval.low - 1e-12 <= change <= interval.high + 1e-12
             if self.stopping.decide
             else found.shift.error(truth) <= found.matrix.bound(self.stopping.confidence) + 1e-12
         )
-        ended = why or ("exhausted" if len(asked) >= len(self.data) else "budget")
+        early = why if len(asked) < self.most and queries else None
+        ended = early or ("exhausted" if len(asked) >= len(self.data) else "budget")
         return Ended(len(asked), ended, covered, verdict(interval, self.stopping.tolerance))
 
     def _answers(self, asked: list[Query]) -> tuple[Ints, Column]:
@@ -126,6 +134,16 @@ def rehearse(
     return _summary(ended, _matters(rehearsal))
 
 
+def check(recorded: Recorded, *, stop: str, replacement: bool) -> None:
+    """Raise if assessments cannot be played on these answers."""
+    if stop not in STOPS:
+        raise UsageError(f"stop is {stop!r}", hint=f"give {' or '.join(STOPS)}")
+    if recorded.old is None:
+        raise UsageError("without old answers there is no change to stop at", hint="name their column with --old COL")
+    if replacement:
+        raise UsageError("assessments ask each item once", hint="leave out --with-replacement")
+
+
 def rehearsed(
     result: Replay,
     recorded: Recorded,
@@ -138,20 +156,14 @@ def rehearsed(
     progress: Progress | None = None,
 ) -> Replay:
     """Add to a replay how assessments by each of its methods end that stop at its target error, or with their verdict."""
-    if stop not in STOPS:
-        raise UsageError(f"stop is {stop!r}", hint=f"give {' or '.join(STOPS)}")
-    if recorded.old is None:
-        raise UsageError("without old answers there is no change to stop at", hint="name their column with --old COL")
-    if result.replacement:
-        raise UsageError("assessments ask each item once", hint="leave out --with-replacement")
     data = recorded.data
-    old = columned(data, data.predictions[recorded.old], recorded.old_confidence)
+    old = columned(data, data.predictions[recorded.old or ""], recorded.old_confidence)
     target = result.target_error if stop == "target" else None
     stopping = Stopping(target, stop == "decide", tolerance, result.confidence)
     curves = []
     for curve in result.curves:
-        if curve.method not in METHODS:
-            curves.append(curve)
+        if curve.method not in METHODS or (curve.method == "uniform" and mix is not None):
+            curves.append(curve)  # Only replays have it.
             continue
         settings = Settings(
             curve.method,

@@ -122,12 +122,19 @@ class Shrunken:
         self._state.issued[stratum] += 1
         kernel.rescore(self._design, self._state, stratum)
 
-    def known(self, item: int, prediction: str) -> None:
-        """Learn from an answer that was not drawn here: its item is not asked, and is no longer one of its stratum."""
+    def known(self, item: int, prediction: str | None) -> None:
+        """Do not ask about an item that was drawn elsewhere, and learn from its answer, if that is there."""
         position = self._position[item]
         self._asked[position] = self._answered[position] = True
         self._state.left[self._stratum[position]] -= 1
-        self._count(item, prediction)
+        if prediction is None:
+            kernel.rescore(self._design, self._state, self._stratum[position])
+        else:
+            self._count(item, prediction)
+
+    def learn(self, answer: Answer) -> None:
+        """Learn from an answer about an item that was drawn elsewhere."""
+        self._count(answer.item, answer.prediction)
 
     def tell(self, answer: Answer) -> None:
         """Count an answer, and its query too where that was never asked here."""

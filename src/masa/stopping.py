@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, log, sqrt
+from itertools import pairwise
+from math import ceil, sqrt
 
 import numpy as np
 
 from masa.change import Estimated, verdict
-from masa.engine import Stopped
 from masa.errors import UsageError
 
 FIRST_LOOK, GROWTH = 100, 1.2
@@ -32,64 +32,72 @@ class Stopping:
         if self.target_error is not None and not 0.0 < self.target_error < 1.0:
             raise UsageError(f"target error is {self.target_error:g}", hint="give a share such as 0.005")
 
-    def z(self, most: int) -> float:
-        """Give how many standard errors an interval reaches that is looked at again and again, until most answers are there."""
-        return critical(looks(most) if self.decide else 1, self.confidence)
+    def z(self, most: int, items: int) -> float:
+        """Give how many standard errors the interval reaches whose verdict is looked at until most of the items are answered."""
+        return critical(looks(most), items, self.confidence)
 
-    def next_look(self, answers: int, strata: int) -> int | None:
-        """Give after how many answers to look next, or None for never."""
-        due = []
-        if self.target_error is not None:
-            due.append(max(FIRST_LOOK, 3 * strata, answers + 5, ceil(OFTEN * answers)))
-        if self.decide:
-            look = FIRST_LOOK
-            while look <= answers:
-                look = ceil(GROWTH * look)
-            due.append(look)
-        return min(due, default=None)
+    def next_verdict(self, answers: int) -> int | None:
+        """Give after how many answers to look at the verdict next, or None for never."""
+        if not self.decide:
+            return None
+        look = FIRST_LOOK
+        while look <= answers:
+            look = ceil(GROWTH * look)
+        return look
 
-    def why(self, found: Estimated, most: int) -> Stopped | None:
-        """Say why to stop now, or None."""
-        if self.decide and verdict(found.interval(self.confidence, self.z(most)), self.tolerance) != "undecided":
-            return "decided"
-        if self.target_error is not None and found.matrix.bound(self.confidence) <= self.target_error:
-            return "target"
-        return None
+    def next_error(self, answers: int, strata: int) -> int | None:
+        """Give after how many answers to look at the error next, or None for never."""
+        if self.target_error is None:
+            return None
+        return max(FIRST_LOOK, 3 * strata, answers + 5, ceil(OFTEN * answers))
+
+    def decided(self, found: Estimated, z: float) -> bool:
+        """Say whether the verdict is certain."""
+        return verdict(found.interval(self.confidence, z), self.tolerance) != "undecided"
+
+    def reached(self, found: Estimated) -> bool:
+        """Say whether the shift is known well enough."""
+        return self.target_error is not None and found.matrix.bound(self.confidence) <= self.target_error
 
 
-def looks(most: int) -> int:
-    """Count the looks at a verdict until most answers are there.
+def looks(most: int) -> tuple[int, ...]:
+    """Give after how many answers the verdict is looked at, the last time when most answers are there.
 
-    >>> looks(100), looks(1_000)
-    (1, 14)
+    >>> looks(50), looks(150), len(looks(1_000))
+    ((50,), (100, 120, 144, 150), 14)
     """
-    return 1 + max(0, ceil(log(max(most, 1) / FIRST_LOOK) / log(GROWTH) - 1e-9))
+    found, look = [], FIRST_LOOK
+    while look < most:
+        found.append(look)
+        look = ceil(GROWTH * look)
+    return (*found, most)
 
 
 @lru_cache(maxsize=64)
-def critical(count: int, confidence: float) -> float:
-    """Give what a standard normal number that is looked at so often stays below, in absolute value, with this confidence.
+def critical(schedule: tuple[int, ...], items: int, confidence: float) -> float:
+    """Give what a standard normal number that is looked at again and again stays below, in absolute value, with this confidence.
 
-    From one look to the next the answers grow by one factor, so the estimate over its standard error is a stationary
-    autoregression; the chance that it stays inside is one integral a look (Armitage, McPherson and Rowe 1969).
+    After n of the items an estimate knows 1 / (1/n - 1/items) answers' worth, and from look to look it is correlated by the root
+    of the ratio of that: the chance that it stays inside is one integral a look (Armitage, McPherson and Rowe 1969).
 
-    >>> round(critical(1, 0.95), 3), round(critical(2, 0.95), 3) < 2.178
-    (1.96, True)
+    >>> round(critical((500,), 10**9, 0.95), 3)
+    1.96
     """
-    nodes, weights = np.polynomial.legendre.leggauss(160)
-    along = sqrt(1.0 / GROWTH)
-    across = sqrt(1.0 - 1.0 / GROWTH)
+    worth = [1.0 / (1.0 / look - 1.0 / items) for look in schedule if look < items]
+    along = [sqrt(before / after) for before, after in pairwise(worth)]
+    nodes, weights = np.polynomial.legendre.leggauss(200)
 
     def inside(limit: float) -> float:
         x = limit * nodes
-        step = np.exp(-0.5 * ((x[:, None] - along * x[None, :]) / across) ** 2) / (across * sqrt(2.0 * np.pi))
         density = np.exp(-0.5 * x**2) / sqrt(2.0 * np.pi)
-        for _ in range(count - 1):
+        for share in along:
+            across = sqrt(1.0 - share**2)
+            step = np.exp(-0.5 * ((x[:, None] - share * x[None, :]) / across) ** 2) / (across * sqrt(2.0 * np.pi))
             density = step @ (limit * weights * density)
         return float(limit * weights @ density)
 
-    low, high = 0.0, 40.0
-    for _ in range(60):
+    low, high = 0.0, 10.0
+    for _ in range(30):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if inside(middle) < confidence else (low, middle)
     return high

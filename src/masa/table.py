@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from masa.errors import DataError
-from masa.records import INVALID, LONGEST_LABEL, RESERVED, Column, Floats, Ints, in_order
+from masa.records import INVALID, LONGEST_LABEL, RESERVED, UNLABELLED, Column, Floats, Ints, in_order
 
 FORMATS = {
     ".csv": "csv",
@@ -249,7 +249,7 @@ class Rows:
 
     def labels(self, name: str, *, most: int, missing: str = INVALID) -> Column:
         """Give a column of labels or predictions; no value counts as `missing`, an answer that could not be read."""
-        text = f"coalesce({self.text[name]}, {_literal(missing)})"
+        text = f"coalesce(nullif({self.text[name]}, {_literal(UNLABELLED)}), {_literal(missing)})"
         values = [row[0] for row in self.ask(f"SELECT DISTINCT {text} FROM rows LIMIT {most + 1}")]
         if len(values) > most:
             raise DataError(

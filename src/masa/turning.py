@@ -56,6 +56,8 @@ class Turning:
         """Take an answer."""
         if answer.item not in self._after:
             self._first.tell(answer)
+            if self._turned is not None:
+                self._rest.learn(answer)
         elif self._later:
             self._later.append(answer)
         else:
@@ -66,8 +68,9 @@ class Turning:
 
     def _turn(self, batch: int) -> None:
         self._turned = batch
-        for item, prediction in self._first.answers.items():
-            self._rest.known(item, prediction)
+        answers = self._first.answers
+        for item in sorted(self._first.asked):
+            self._rest.known(item, answers.get(item))
 
     def _catch_up(self) -> None:
         """Take what the journal says of the time after the turn."""
