@@ -76,14 +76,36 @@ def stratum_reports(tally: Tally, strata: Strata) -> tuple[StratumReport, ...]:
     )
 
 
+def possible(values: Floats, weight: Floats, labels: tuple[str, ...], predictions: tuple[str, ...]) -> None:
+    """Bring each row of an estimated matrix (L, P) to the nearest shares that are possible, its right answers as they are.
+
+    To make up for shares below zero from all others would take most from the right answers, and their share would be too low.
+    """
+    column = {name: j for j, name in enumerate(predictions)}
+    for row, label in enumerate(labels):
+        if (values[row] >= 0.0).all():
+            continue
+        total, right = float(weight[row]), column.get(label)
+        if right is None:
+            values[row] = nearest(values[row], total)
+            continue
+        kept = min(max(values[row, right], 0.0), total)
+        values[row, right] = 0.0
+        others = np.arange(len(predictions)) != right
+        values[row, others] = nearest(values[row, others], total - kept)
+        values[row, right] = kept
+
+
 def nearest(shares: Floats, total: float) -> Floats:
     """Give the shares of 0 or more with this total that are nearest.
 
     >>> nearest(np.array([0.5, -0.1, 0.2]), 0.6).round(3).tolist()
     [0.45, 0.0, 0.15]
     """
-    if (shares >= 0.0).all():
+    if not len(shares) or ((shares >= 0.0).all() and abs(shares.sum() - total) <= 1e-12):
         return shares
+    if total <= 0.0:
+        return np.zeros(len(shares))
     falling = np.sort(shares)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(shares) + 1)
     return np.asarray(np.maximum(shares - excess[np.flatnonzero(falling > excess)[-1]], 0.0))

@@ -100,9 +100,8 @@ class _Pairs:
         np.add.at(values, (label, column[self.old]), -lean * each)
         answered = np.bincount(label, minlength=len(self.strata.labels)) > 0
         weight = self.strata.label_weight
-        for row in range(len(values)):
-            # Of a label without answers nothing is known. Else no share is below zero: the nearest shares that are possible.
-            values[row] = estimate.nearest(values[row], float(weight[row])) if answered[row] else 0.0
+        values[~answered] = 0.0  # Nothing is known of them.
+        estimate.possible(values, weight, before.labels, predictions)
         return Matrix(before.labels, predictions, values)
 
     def spreads(self, lean: float) -> tuple[Spread, Spread, Floats]:

@@ -69,8 +69,8 @@ def weighed(
     values = before.on(names).values
     after = values + sums.shift()
     weight = strata.label_weight
-    for row in range(len(after)):
-        after[row] = estimate.nearest(after[row], float(weight[row])) if answered[row] else values[row]
+    estimate.possible(after, weight, layout.labels, names)
+    after[~answered] = values[~answered]
     blind = float(weight[~answered].sum())
     matrix, accuracy, deviations = sums.spreads(blind)
     shift = Shift(
