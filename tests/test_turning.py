@@ -9,6 +9,7 @@ from masa import estimate
 from masa._kernel import run_key
 from masa.clues import Clues
 from masa.dataset import Dataset
+from masa.intervals import Rates
 from masa.predictive import Layout, Predictive
 from masa.records import Answer, Column, Floats, Query
 from masa.shrunken import Shrunken, adaptive_strata
@@ -21,11 +22,11 @@ NAMES = ("x", "y", "z", "other")
 class Rewritten:
     """An API that was right in half of the cases and is nearly always now, or one of which a few answers changed."""
 
-    def __init__(self, items: int = 600, *, rewritten: bool = True, seed: int = 0) -> None:
+    def __init__(self, items: int = 600, *, rewritten: bool = True, right: float = 0.93, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
         label = rng.integers(0, 3, items)
         old = np.where(rng.random(items) < 0.5, label, rng.integers(0, 4, items))
-        better = np.where(rng.random(items) < 0.93, label, rng.integers(0, 4, items))
+        better = np.where(rng.random(items) < right, label, rng.integers(0, 4, items))
         new = better if rewritten else np.where(rng.random(items) < 0.05, rng.integers(0, 4, items), old)
         self.data = Dataset.of(
             [NAMES[i] for i in label], predictions={"old": [NAMES[i] for i in old], "new": [NAMES[i] for i in new]}
@@ -152,3 +153,22 @@ def test_what_was_sent_before_the_turn_is_not_drawn_after_it(case: Rewritten) ->
     for item in failed:
         again.tell(case.answer(item))
     assert {query.item for query in again.pending} == {query.item for query in rest}
+
+
+def test_intervals_hold_after_the_turn_though_mistakes_are_rare() -> None:
+    """Strata without a mistake are asked little, and may have some."""
+    rare = Rewritten(3000, seed=2, right=0.985)
+    truth = rare.data.label.values
+    codes = np.array([rare.new.values.index(name) for name in truth])[rare.data.label.codes]
+    old = np.array([rare.old.values.index(name) for name in truth])[rare.data.label.codes]
+    change = float((rare.new.codes == codes).mean() - (rare.old.codes == old).mean())
+    inside = []
+    for seed in range(30):
+        found = masa.assess(rare.data, "replay:new", baseline="old", budget=700, store=None, seed=seed)
+        assert found.accuracy_change is not None
+        assert any("method adaptive" in note for note in found.notes)
+        inside.append(found.accuracy_change.low <= change <= found.accuracy_change.high)
+    assert np.mean(inside) >= 0.9
+    room = Rates(np.array([0.5, 0.5]), np.array([1.0, 1.0]), np.array([20.0, 1e12])).reach(1.96)
+    assert room[0] == pytest.approx(0.5 * 0.161, abs=0.002)
+    assert room[1] == pytest.approx(0.0, abs=1e-9)

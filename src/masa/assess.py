@@ -198,7 +198,6 @@ def conclude(
             notes.append(
                 f"method adaptive from answer {before + 1:,} on: the labels told the new answers better than the old answers did"
             )
-            notes += [ADAPTED] if len(places) < len(strata.items) else []
     did_move = moved(strata, compared_to, differing, old)
     if differing and not old.repeated and old.run is not None:
         notes.append(

@@ -8,7 +8,7 @@ import numpy as np
 
 from masa import estimate, intervals
 from masa.dataset import Dataset
-from masa.intervals import Spread
+from masa.intervals import Rates, Spread
 from masa.old import Old
 from masa.paired import paired
 from masa.predictive import Layout
@@ -50,6 +50,8 @@ class Estimated:
     old_blind: float = 0.0
     groups: "tuple[tuple[float, Spread] | None, ...]" = ()
     """by group, the change of its share of right answers, and how far that may be off"""
+    rates: Rates | None = None
+    """the share of right answers by stratum, where strata were chosen by their answers"""
 
     def labelled(self) -> "Estimated":
         """Leave out the row of items without a label, of which nothing is estimated."""
@@ -73,9 +75,13 @@ class Estimated:
 
         Items that failed count as wrong, but all of them may be right; of labels without an answer all may be right or wrong.
         """
-        margin, change = self.accuracy.margin(confidence, z), self.shift.accuracy.change
-        below, above = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
-        low, high = change - margin - below - self.old_blind, change + margin + above + self.accuracy.blind
+        below = above = self.accuracy.margin(confidence, z)
+        change = self.shift.accuracy.change
+        if self.rates is not None:
+            lower, upper = self.rates.reach(intervals.normal(confidence) if z is None else z)
+            below, above = max(below, lower), max(above, upper)
+        failed_then, failed_now = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
+        low, high = change - below - failed_then - self.old_blind, change + above + failed_now + self.accuracy.blind
         return Interval(change, max(-1.0, low), min(1.0, high))
 
 
@@ -152,12 +158,14 @@ def estimated_in_batches(
     draws: Draws,
     *,
     group: Column | None = None,
+    rest: Strata | None = None,
     finite: bool,
 ) -> Estimated:
     """Estimate the shift from answers to items that were asked with known chances; every item's old answer is known."""
-    found = weighed(layout, strata, places, answers, draws, old=old.answers, group=group, finite=finite)
+    found = weighed(layout, strata, places, answers, draws, old=old.answers, group=group, rest=rest, finite=finite)
+    blind = found.accuracy.blind
     if finite:
-        return Estimated(found.shift, found.matrix, found.accuracy, found.deviations, found.accuracy.blind, found.groups)
+        return Estimated(found.shift, found.matrix, found.accuracy, found.deviations, blind, found.groups, found.rates)
     # Where an API contradicts itself, its old answers are one sample of what they might have been.
     then = counted(strata, old.places, old.answers)
     side = _on(then, found.shift.new.predictions)
@@ -167,8 +175,9 @@ def estimated_in_batches(
         found.matrix + intervals.matrix_spread(then, strata.size, finite=False),
         found.accuracy + intervals.accuracy_spread(then, strata.size, finite=False),
         np.hypot(found.deviations, scatter),
-        found.accuracy.blind,
+        blind,
         found.groups,
+        found.rates,
     )
 
 

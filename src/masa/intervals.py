@@ -79,7 +79,45 @@ class Spread:
         from scipy.special import ndtri
 
         variance = self.error2 + float(ndtri(confidence)) * self.deviation
-        return (float(ndtri(0.5 + confidence / 2)) if z is None else z) * sqrt(variance)
+        return (normal(confidence) if z is None else z) * sqrt(variance)
+
+
+def normal(confidence: float) -> float:
+    """Give how many standard errors a two-sided interval reaches."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + confidence / 2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rates:
+    """The share of right answers in each stratum, where strata were asked the less the more alike their answers were.
+
+    Such strata show few mistakes while they have many: each is given the room that its own answers leave.
+    """
+
+    weight: Floats
+    """(S,)"""
+    right: Floats
+    """(S,) the share that was right"""
+    worth: Floats
+    """(S,) answers' worth, endless where all are known"""
+
+    def reach(self, z: float) -> tuple[float, float]:
+        """Tell how far below and above the estimate the share of all may be: Wilson's intervals, put together by squares."""
+        unsure = z**2 / self.worth
+        centre = (self.right + unsure / 2.0) / (1.0 + unsure)
+        half = np.sqrt(self.right * (1.0 - self.right) * unsure + unsure**2 / 4.0) / (1.0 + unsure)
+        below = self.right - np.maximum(0.0, centre - half)
+        above = np.minimum(1.0, centre + half) - self.right
+        return float(np.linalg.norm(self.weight * below)), float(np.linalg.norm(self.weight * above))
+
+
+def rates(tally: Tally, items: Ints, *, finite: bool = True) -> Rates:
+    """Give the share of right answers in each stratum that has answers, of so many items (G,)."""
+    n, fraction = _sizes(tally, items, finite=finite)
+    seen = n > 0
+    return Rates(tally.group_share[seen], (_right(tally) / np.maximum(n, 1.0))[seen], 1.0 / np.maximum(fraction[seen], 1e-12))
 
 
 def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:

@@ -87,6 +87,8 @@ class Plan:
     layout: Layout | None = None
     """where items are drawn in batches"""
     group: Column | None = None
+    rest: Strata | None = None
+    """strata to go on with once the old answers tell little"""
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -131,7 +133,7 @@ class Plan:
                 first = Predictive(layout, clues, seed=seed)
                 return first if rest is None else Turning(first, Shrunken(rest, **{**common, "seed": seed}))
 
-            return cls(method, data, strata, batches, batches(settings.seed), difficulty, layout, data.group, tuple(notes))
+            return cls(method, data, strata, batches, batches(settings.seed), difficulty, layout, data.group, rest, tuple(notes))
         if data.group is not None:
             raise UsageError(
                 f"the method {method} does not know groups",
@@ -169,7 +171,9 @@ class Plan:
         """Estimate the shift from these answers."""
         if self.layout is None or draws is None:
             return estimated(self.strata, old, places, answers, finite=finite)
-        found = estimated_in_batches(self.layout, self.strata, old, places, answers, draws, group=self.group, finite=finite)
+        found = estimated_in_batches(
+            self.layout, self.strata, old, places, answers, draws, group=self.group, rest=self.rest, finite=finite
+        )
         return found.labelled()
 
 

@@ -7,8 +7,8 @@ from math import sqrt
 import numpy as np
 
 from masa import _predictive as kernel
-from masa import estimate
-from masa.intervals import KAPPA, MOST_PREDICTIONS, Spread
+from masa import estimate, intervals
+from masa.intervals import KAPPA, MOST_PREDICTIONS, Rates, Spread
 from masa.predictive import Layout
 from masa.records import Bools, Codes, Column, Floats, Ints, Matrix, Shift, in_order
 from masa.sampler import counted
@@ -42,6 +42,8 @@ class Weighed:
     accuracy: Spread
     deviations: Floats
     """(L, P) the standard error of each entry of the shift"""
+    rates: Rates | None = None
+    """the share of right answers by stratum, where strata were chosen by their answers"""
     groups: tuple[tuple[float, Spread] | None, ...] = ()
     """by group, the change of its share of right answers, and how far that may be off; None where nothing was answered"""
 
@@ -55,11 +57,13 @@ def weighed(
     *,
     old: Column,
     group: Column | None = None,
+    rest: Strata | None = None,
     finite: bool = True,
 ) -> Weighed:
     """Estimate the shift from the answers about these places (n,).
 
-    Old are the old answers of all items (N,), group is what group each belongs to (N,). Strata are only reported by. Labels
+    Old are the old answers of all items (N,), group is what group each belongs to (N,). Strata are only reported by; rest are
+    those that items were drawn in once the old answers told little. Labels
     without answers are taken to be as before, but anything may have become of them: that is what `blind` says.
     """
     before = estimate.true_matrix(strata, old)
@@ -79,7 +83,14 @@ def weighed(
         estimate.stratum_reports(counted(strata, places, answers), strata),
     )
     groups = () if group is None else sums.by_group(group.codes[places], len(group.values))
-    return Weighed(shift, matrix, accuracy, deviations, groups)
+    inside = draws.chance == 0.0
+    if rest is None or not inside.any():
+        return Weighed(shift, matrix, accuracy, deviations, groups=groups)
+    tally = counted(rest, places[inside], Column(answers.name, answers.values, answers.codes[inside]))
+    left = np.maximum(rest.size - np.bincount(rest.of(places[~inside]), minlength=len(rest)), 1)
+    by_strata = intervals.matrix_spread(tally, left, finite=finite)
+    surer = matrix if matrix.bound() >= by_strata.bound() else by_strata
+    return Weighed(shift, surer, accuracy, deviations, intervals.rates(tally, left, finite=finite), groups)
 
 
 def _inside(stratum: Codes, places: Ints, inside: Bools) -> Floats:
