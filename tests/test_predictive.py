@@ -452,7 +452,7 @@ def test_bounds_hold_where_most_cells_have_few_answers(labels: int, right: float
     before, now = (estimate.true_matrix(strata, data.predictions[name]) for name in ("old", "new"))
     truth = masa.Shift(before, now)
     bound, interval = [], []
-    for seed in range(16):
+    for seed in range(25):
         found = masa.assess(data, "replay:new", baseline="old", budget=budget, store=None, seed=seed)
         assert found.shift is not None
         assert found.error_bound is not None
