@@ -40,7 +40,7 @@ class Rewritten:
         return Layout.of(self.data.label, self.clues, weight=self.weight, rest=self.strata, new=new)
 
     def source(self, seed: int = 0) -> Turning:
-        return Turning(Predictive(self.layout(), self.clues, seed=seed), Shrunken(self.strata, seed=seed))
+        return Turning(Predictive(self.layout(), self.clues, seed=seed), lambda: Shrunken(self.strata, seed=seed))
 
     def answer(self, item: int) -> Answer:
         return Answer(item, self.new.values[self.new.codes[item]])

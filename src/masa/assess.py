@@ -40,12 +40,6 @@ MOST_ITEMS = 20
 """Changed items that are named."""
 
 
-ADAPTED = (
-    "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
-    "look a little better than it is (docs/method.md); --method post-stratified is free of that"
-)
-
-
 async def assess_async(
     data: Dataset,
     client: "Client | Callable[..., Any] | str",
@@ -321,7 +315,10 @@ def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
     if not old.complete:
         notes.append(f"the old matrix is an estimate from {len(old.places):,} answers; the interval and the error allow for that")
     if method in ADAPTIVE and method != "predictive" and len(places) < len(strata.items):
-        notes.append(ADAPTED)
+        notes.append(
+            "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
+            "look a little better than it is (docs/method.md); --method post-stratified is free of that"
+        )
     return notes
 
 

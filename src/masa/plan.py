@@ -131,7 +131,7 @@ class Plan:
 
             def batches(seed: int) -> Source:
                 first = Predictive(layout, clues, seed=seed)
-                return first if rest is None else Turning(first, Shrunken(rest, **{**common, "seed": seed}))
+                return first if rest is None else Turning(first, lambda: Shrunken(rest, **{**common, "seed": seed}))
 
             return cls(method, data, strata, batches, batches(settings.seed), difficulty, layout, data.group, rest, tuple(notes))
         if data.group is not None:

@@ -38,12 +38,7 @@ class Stopping:
 
     def next_verdict(self, answers: int) -> int | None:
         """Give after how many answers to look at the verdict next, or None for never."""
-        if not self.decide:
-            return None
-        look = FIRST_LOOK
-        while look <= answers:
-            look = ceil(GROWTH * look)
-        return look
+        return _look_after(answers) if self.decide else None
 
     def next_error(self, answers: int, strata: int) -> int | None:
         """Give after how many answers to look at the error next, or None for never."""
@@ -66,11 +61,18 @@ def looks(most: int) -> tuple[int, ...]:
     >>> looks(50), looks(150), len(looks(1_000))
     ((50,), (100, 120, 144, 150), 14)
     """
-    found, look = [], FIRST_LOOK
+    found, look = [], _look_after(0)
     while look < most:
         found.append(look)
-        look = ceil(GROWTH * look)
+        look = _look_after(look)
     return (*found, most)
+
+
+def _look_after(answers: int) -> int:
+    look = FIRST_LOOK
+    while look <= answers:
+        look = ceil(GROWTH * look)
+    return look
 
 
 @lru_cache(maxsize=64)

@@ -63,8 +63,8 @@ def weighed(
     """Estimate the shift from the answers about these places (n,).
 
     Old are the old answers of all items (N,), group is what group each belongs to (N,). Strata are only reported by; rest are
-    those that items were drawn in once the old answers told little. Labels
-    without answers are taken to be as before, but anything may have become of them: that is what `blind` says.
+    those that items were drawn in once the old answers told little. Labels without answers are taken to be as before, but
+    anything may have become of them: that is what `blind` says.
     """
     before = estimate.true_matrix(strata, old)
     names = in_order(before.predictions + answers.values)
@@ -89,8 +89,8 @@ def weighed(
     tally = counted(rest, places[inside], Column(answers.name, answers.values, answers.codes[inside]))
     left = np.maximum(rest.size - np.bincount(rest.of(places[~inside]), minlength=len(rest)), 1)
     by_strata = intervals.matrix_spread(tally, left, finite=finite)
-    surer = matrix if matrix.bound() >= by_strata.bound() else by_strata
-    return Weighed(shift, surer, accuracy, deviations, intervals.rates(tally, left, finite=finite), groups)
+    wider = matrix if matrix.bound() >= by_strata.bound() else by_strata
+    return Weighed(shift, wider, accuracy, deviations, intervals.rates(tally, left, finite=finite), groups)
 
 
 def _inside(stratum: Codes, places: Ints, inside: Bools) -> Floats:
