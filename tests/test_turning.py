@@ -9,7 +9,7 @@ from masa import estimate
 from masa._kernel import run_key
 from masa.clues import Clues
 from masa.dataset import Dataset
-from masa.intervals import Rates
+from masa.intervals import Sample
 from masa.predictive import Layout, Predictive
 from masa.records import Answer, Column, Floats, Query
 from masa.shrunken import Shrunken, adaptive_strata
@@ -169,6 +169,10 @@ def test_intervals_hold_after_the_turn_though_mistakes_are_rare() -> None:
         assert any("method adaptive" in note for note in found.notes)
         inside.append(found.accuracy_change.low <= change <= found.accuracy_change.high)
     assert np.mean(inside) >= 0.9
-    room = Rates(np.array([0.5, 0.5]), np.array([1.0, 1.0]), np.array([20.0, 1e12])).reach(1.96)
-    assert room[0] == pytest.approx(0.5 * 0.161, abs=0.002)
-    assert room[1] == pytest.approx(0.0, abs=1e-9)
+    zeros = np.zeros(40, np.int64)
+    stratum = np.repeat([0, 1], 20)
+    halves, fraction = np.array([0.5, 0.5]), np.array([1 / 20, 0.0])
+    sample = Sample.by_strata(np.arange(40), zeros, zeros, None, lean=0.0, stratum=stratum, share=halves, fraction=fraction)
+    room = sample.of(np.eye(2))
+    assert room.unit == pytest.approx(0.5 / 20)
+    assert 0.08 < room.reach(1.96) < 0.12

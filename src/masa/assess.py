@@ -9,7 +9,7 @@ import numpy as np
 
 from masa import history, journal, live
 from masa.budget import amount, billionths
-from masa.change import Estimated, by_group, differences, judged, moved, uniform_queries
+from masa.change import Estimated, by_group, uniform_queries
 from masa.cheap import CHEAP, helped
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
@@ -18,7 +18,8 @@ from masa.engine import Limits, Stopped
 from masa.errors import UsageError
 from masa.history import Draft
 from masa.live import Choice, Session, Spending
-from masa.objective import Objective
+from masa.moved import differences, moved
+from masa.objective import Objective, Tolerance
 from masa.old import ADAPTIVE, Old, comparable, compared, keys, odd_answers, version
 from masa.plan import Plan, Settings
 from masa.records import (
@@ -34,6 +35,7 @@ from masa.records import (
 from masa.stopping import Stopping
 from masa.store import DEFAULT, Store, opened
 from masa.strata import Strata
+from masa.sure import Looks, judged
 from masa.weighed import Draws
 
 MOST_ITEMS = 20
@@ -52,7 +54,7 @@ async def assess_async(
     levels: int = 3,
     seed: int = 0,
     mix: Mapping[str, float] | None = None,
-    tolerance: float = 0.01,
+    tolerance: "float | str | Mapping[str, float]" = 0.01,
     confidence: float = 0.95,
     old_confidence: str | None = None,
     also: Sequence[str] = (),
@@ -87,7 +89,7 @@ async def assess_async(
         levels,
         seed,
         mix,
-        tolerance,
+        Tolerance.read(tolerance),
         confidence,
         old_confidence=old_confidence,
         also=tuple(also),
@@ -97,7 +99,7 @@ async def assess_async(
         decide=decide,
         canary=canary,
     )
-    stopping = Stopping(chosen.target_error, chosen.decide, chosen.tolerance, chosen.confidence)
+    stopping = Stopping(chosen.target_error, chosen.decide, chosen.tolerance, chosen.confidence, chosen.objective)
     spending = budgeted(asked, budget, money)
     with opened(store) as kept:
         data, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
@@ -147,7 +149,7 @@ async def assess_async(
                 stopped = await live.ask(kept, session, told, strict=strict, enough=told.enough)
             finally:
                 await asked.close()
-            result, found = conclude(session, plan, old, chosen, stopped, sides, told.z)
+            result, found = conclude(session, plan, old, chosen, stopped, sides, told.looks)
             _close(kept, session, result, found)
     return result
 
@@ -171,14 +173,11 @@ def conclude(
     settings: Settings,
     stopped: str,
     sides: tuple[str, str] = ("before", "now"),
-    z: float | None = None,
+    looks: Looks | None = None,
 ) -> tuple[Assessment, Estimated | None]:
-    """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not.
-
-    The interval is of z standard errors if it was looked at before.
-    """
+    """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
     data, past, strata = session.data, session.past, plan.strata
-    finite = old.contradicted == 0
+    finite = old.steady
     places, answers = live.known(data, past)
     compared_to, differing = differences(data, old, places, answers)
     found = None
@@ -192,7 +191,7 @@ def conclude(
             notes.append(
                 f"method adaptive from answer {before + 1:,} on: the labels told the new answers better than the old answers did"
             )
-    did_move = moved(strata, compared_to, differing, old)
+    did_move = moved(found, old, compared_to, differing, confidence=_confidences(data, past), looks=looks)
     if differing and not old.repeated and old.run is not None:
         notes.append(
             "whether the API contradicts itself was not measured (masa baseline --repeat N does); it is taken to repeat itself"
@@ -210,8 +209,18 @@ def conclude(
     groups, gap = ((), None) if found is None else by_group(found, data, old, places, settings.confidence)
     result = Assessment(
         run=session.run.id,
-        **judged(found, strata, places, finished=finished, tolerance=settings.tolerance, confidence=settings.confidence, z=z),
-        moved=did_move,
+        **judged(
+            found,
+            strata,
+            places,
+            finished=finished,
+            tolerance=settings.tolerance,
+            confidence=settings.confidence,
+            objective=settings.objective,
+            looks=looks,
+        ),
+        moved=did_move.said,
+        proof=did_move.proof,
         stopped=stopped,
         items=len(data),
         queries=past.queries,
@@ -233,6 +242,16 @@ def conclude(
         notes=tuple(notes),
     )
     return result, found
+
+
+def _confidences(data: Dataset, past: journal.Past) -> dict[int, float]:
+    """Give the confidence of each answer that came with one, by place."""
+    place = live.places(data, past.answers)
+    return {
+        place[key]: recorded.confidence
+        for key, recorded in past.answers.items()
+        if key in place and recorded.confidence is not None and recorded.prediction != ERROR
+    }
 
 
 def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Client:
@@ -335,6 +354,7 @@ class Told:
         """after how many answers to look at the verdict and at the error, once the journal has been told"""
         self._asked: dict[int, Query] = {}
         self._answered: dict[int, str] = {}
+        self._confidence: dict[int, float] = {}
         self._failed = 0
         self._known: tuple[int, float | None] = (0, None)
 
@@ -358,6 +378,8 @@ class Told:
         """Tell what chooses."""
         self._plan.source.tell(answer)
         self._answered[answer.item] = answer.prediction
+        if answer.confidence is not None:
+            self._confidence[answer.item] = answer.confidence
         self._failed += answer.prediction == ERROR
 
     def error(self) -> float | None:
@@ -369,9 +391,9 @@ class Told:
         return known
 
     @property
-    def z(self) -> float | None:
-        """How many standard errors an interval reaches, if it is looked at during the run."""
-        return self._stopping.z(self._most, len(self._plan.data)) if self._stopping.decide else None
+    def looks(self) -> Looks | None:
+        """How far intervals reach that are looked at during the run."""
+        return self._stopping.looks(self._most, len(self._plan.data))
 
     def enough(self) -> "Stopped | None":
         """Say why the run may stop now, or None."""
@@ -384,7 +406,7 @@ class Told:
         verdict, error = self._looks
         if verdict is not None and answers >= verdict:
             self._looks = self._stopping.next_verdict(answers), error
-            if self._stopping.decided(self._estimated(finite=self._finite), self.z or 0.0):
+            if self._stopping.verdict(self._estimated(finite=self._finite), self.looks) != "undecided":
                 return "decided"
         if error is not None and answers >= error:
             self._looks = self._looks[0], self._stopping.next_error(answers, strata)
@@ -394,7 +416,7 @@ class Told:
 
     @property
     def _finite(self) -> bool:
-        return self._old.contradicted == 0
+        return self._old.steady
 
     def _sung(self) -> bool:
         """Say whether the canary is over and saw nothing: its items are the first that were asked and did not fail."""
@@ -406,7 +428,11 @@ class Told:
             return False
         self._canary = 0
         data, old = self._plan.data, self._old
-        return moved(self._plan.strata, *differences(data, old, np.array(first, np.int64), self._column(first)), old) != "yes"
+        compared_to, differing = differences(data, old, np.array(first, np.int64), self._column(first))
+        some = any(self._asked[item].batch != 0 for item in first)
+        found = self._estimated(finite=False) if differing and not old.steady and some else None
+        confidence = {item: sure for item in first if (sure := self._confidence.get(item)) is not None}
+        return moved(found, old, compared_to, differing, confidence=confidence).said != "yes"
 
     def _estimated(self, *, finite: bool) -> Estimated:
         items = list(self._answered)
@@ -425,5 +451,5 @@ def _close(store: Store, session: Session, result: Assessment, found: Estimated 
     if result.stopped in ("interrupted", "failures"):
         history.pause(store, session.run.id, result.stopped)
     else:
-        estimate = {} if found is None else {"estimate": found.now()}
+        estimate = {} if found is None else {"estimate": found.kept()}
         history.finish(store, session.run.id, result.stopped, session.kept(result.to_dict()) | estimate)

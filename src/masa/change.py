@@ -1,6 +1,6 @@
 """From old and new answers to a change: how large, how sure, where, and whether it matters."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -8,13 +8,12 @@ import numpy as np
 
 from masa import estimate, intervals
 from masa.dataset import Dataset
-from masa.intervals import Rates, Spread
+from masa.intervals import Sample, Spread
 from masa.old import Old
-from masa.paired import paired
+from masa.paired import Paired, paired
 from masa.predictive import Layout
 from masa.records import (
     ERROR,
-    ChangedItem,
     Column,
     Floats,
     Gap,
@@ -30,9 +29,6 @@ from masa.records import (
 from masa.sampler import counted
 from masa.strata import Strata
 from masa.weighed import Draws, weighed
-
-SURE = 0.01
-"""The chance of an error in saying that a noisy API moved."""
 
 SURPRISING = 0.05
 """An entry that moved is told if an entry that did not would look like it less often than this."""
@@ -50,15 +46,25 @@ class Estimated:
     old_blind: float = 0.0
     groups: "tuple[tuple[float, Spread] | None, ...]" = ()
     """by group, the change of its share of right answers, and how far that may be off"""
-    rates: Rates | None = None
-    """the share of right answers by stratum, where strata were chosen by their answers"""
+    now: tuple[Sample, ...] = ()
+    """the answers, as the estimate weighs them"""
+    then: tuple[Sample, ...] = ()
+    """old answers, where the old matrix is no more than an estimate from them"""
+    scatter: Floats | None = None
+    """(L, P) of the old matrix, where it was estimated by an earlier run"""
+    pairs: bool = False
+    """whether the old matrix was estimated from the same items as the new one"""
+    differing: float | None = None
+    """the share of answers that are not as before, where that is known of pairs"""
 
     def labelled(self) -> "Estimated":
         """Leave out the row of items without a label, of which nothing is estimated."""
         shift = replace(self.shift, old=self.shift.old.labelled(), new=self.shift.new.labelled())
-        return replace(self, shift=shift, deviations=self.deviations[: len(shift.new.labels)])
+        count = len(shift.new.labels)
+        now, then = (tuple(one.take(one.label < count) for one in side) for side in (self.now, self.then))
+        return replace(self, shift=shift, deviations=self.deviations[:count], now=now, then=then)
 
-    def now(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, Any]:
         """Give the new matrix and how sure it is, to be compared with later."""
         matrix = self.shift.new
         return {
@@ -75,14 +81,48 @@ class Estimated:
 
         Items that failed count as wrong, but all of them may be right; of labels without an answer all may be right or wrong.
         """
-        below = above = self.accuracy.margin(confidence, z)
+        half = self.accuracy.margin(confidence, z)
         change = self.shift.accuracy.change
-        if self.rates is not None:
-            lower, upper = self.rates.reach(intervals.normal(confidence) if z is None else z)
-            below, above = max(below, lower), max(above, upper)
+        views = [view for one in self.now if (view := one.by_stratum) is not None]
+        if views:
+            # Strata that were asked the less the more alike their answers were show few mistakes while they have many.
+            table = right_answers(self.shift.new)
+            careful = sum((view.of(table) for view in views), self._before(table))
+            half = max(half, careful.reach(intervals.normal(confidence) if z is None else z))
         failed_then, failed_now = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
-        low, high = change - below - failed_then - self.old_blind, change + above + failed_now + self.accuracy.blind
+        low, high = change - half - failed_then - self.old_blind, change + half + failed_now + self.accuracy.blind
         return Interval(change, max(-1.0, low), min(1.0, high))
+
+    def spread(self, table: Floats, before: Floats | None = None) -> Spread:
+        """Tell how far the change of a sum over the matrix (L, P) may be off; before is the old matrix's table, if another."""
+        then = table if before is None else before
+        return sum((one.of(table, then if self.pairs else None) for one in self.now), self._before(then))
+
+    @property
+    def old_known(self) -> bool:
+        """Whether the old matrix is known, and not only estimated."""
+        return not self.then and self.scatter is None and not self.pairs
+
+    def of_label(self, row: int) -> "Estimated":
+        """Keep the answers about one label; tables for their sums have one row."""
+        now, then = (tuple(one.of_label(row) for one in side) for side in (self.now, self.then))
+        return replace(self, now=now, then=then, scatter=None if self.scatter is None else self.scatter[row : row + 1])
+
+    def answered(self) -> Ints:
+        """Give the predictions that the answers are, or were."""
+        parts = [codes for one in (*self.now, *self.then) for codes in (one.new, one.old)]
+        if self.scatter is not None:
+            parts.append(np.flatnonzero(self.scatter.any(axis=0)))
+        return np.unique(np.concatenate(parts))
+
+    def _before(self, table: Floats) -> Spread:
+        old = Spread(0.0 if self.scatter is None else float(((table * self.scatter) ** 2).sum()), 0.0)
+        return sum((one.of(table) for one in self.then), old)
+
+
+def right_answers(matrix: Matrix) -> Floats:
+    """Give 1 for the entries of right answers, 0 for the others (L, P)."""
+    return np.array([[float(label == name) for name in matrix.predictions] for label in matrix.labels])
 
 
 def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite: bool) -> Estimated:
@@ -91,9 +131,12 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
         before = Column(old.answers.name, old.answers.values, old.answers.codes[places])
         both = paired(strata, places, before, answers, all_old=old.answers, finite=finite)
         matrix, accuracy, deviations = both.matrix, both.accuracy, both.deviations
+        before_too: tuple[Sample, ...] = ()
         if not finite:
             # Where an API contradicts itself, its old answers are one sample of what they might have been.
             then, rest = counted(strata, old.places, old.answers), 1.0 - both.lean
+            noisy = _weighed_by(strata, old.places, old.answers, both.shift, finite=False)
+            before_too = (replace(noisy, adds=noisy.adds * rest**2),)
             matrix += intervals.matrix_spread(then, strata.size, finite=False).times(rest)
             accuracy += intervals.accuracy_spread(then, strata.size, finite=False).times(rest)
             side = _on(then, both.shift.new.predictions)
@@ -101,7 +144,7 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
                 deviations,
                 rest * intervals.entry_deviations(side, strata.size, rates=_rates(both.shift.old, both.shift), finite=False),
             )
-        return Estimated(both.shift, matrix, accuracy, deviations)
+        return Estimated(both.shift, matrix, accuracy, deviations, now=(both.sample,), then=before_too, differing=both.differing)
     if old.estimate is not None:
         return _since(strata, old.estimate, places, answers, finite=finite)
     then, now = counted(strata, old.places, old.answers), counted(strata, places, answers)
@@ -117,6 +160,8 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
         replace(accuracies[0] + accuracies[1], blind=accuracies[1].blind),
         np.hypot(*both_deviations),
         accuracies[0].blind,
+        now=(_weighed_by(strata, places, answers, shift, finite=finite),),
+        then=(_weighed_by(strata, old.places, old.answers, shift, finite=finite),),
     )
     shared, first, second = np.intersect1d(old.places, places, return_indices=True)
     if not len(shared):
@@ -126,7 +171,41 @@ def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite
     # By a margin: pairs look sure when they happen to show few differences, and choosing them then would hide change.
     sure = both.matrix.error2 + 1.64 * both.matrix.deviation < alone.matrix.error2
     surer = sure and both.matrix.blind <= max(matrices[0].blind, matrices[1].blind)
-    return Estimated(both.shift, both.matrix, both.accuracy, both.deviations, both.accuracy.blind) if surer else alone
+    return by_pairs(both) if surer else alone
+
+
+def by_pairs(both: Paired) -> Estimated:
+    """Take the change from items that were answered on both sides, where neither matrix is known."""
+    blind = both.accuracy.blind
+    return Estimated(
+        both.shift,
+        both.matrix,
+        both.accuracy,
+        both.deviations,
+        blind,
+        now=(both.sample,),
+        pairs=True,
+        differing=both.differing,
+    )
+
+
+def _weighed_by(strata: Strata, places: Ints, answers: Column, shift: Shift, *, finite: bool) -> Sample:
+    """Give answers from strata (n,) as they are weighed, as places in the predictions of a shift."""
+    place = {name: j for j, name in enumerate(shift.new.predictions)}
+    code = np.array([place[name] for name in answers.values], np.int64)[answers.codes]
+    stratum = strata.of(places).astype(np.int64)
+    n = np.bincount(stratum, minlength=len(strata))
+    fraction = np.where(n > 0, 1.0 / np.maximum(n, 1) - (1.0 / strata.size if finite else 0.0), 0.0)
+    return Sample.by_strata(
+        places,
+        strata.label[stratum].astype(np.int64),
+        code,
+        None,
+        lean=0.0,
+        stratum=stratum,
+        share=counted(strata, places, answers).group_share,
+        fraction=np.maximum(fraction, 0.0),
+    )
 
 
 def _since(strata: Strata, then: Mapping[str, Any], places: Ints, answers: Column, *, finite: bool) -> Estimated:
@@ -146,6 +225,8 @@ def _since(strata: Strata, then: Mapping[str, Any], places: Ints, answers: Colum
         replace(accuracy + mine, blind=mine.blind),
         np.hypot(scatter, deviations),
         accuracy.blind,
+        now=(_weighed_by(strata, places, answers, shift, finite=finite),),
+        scatter=scatter,
     )
 
 
@@ -164,8 +245,9 @@ def estimated_in_batches(
     """Estimate the shift from answers to items that were asked with known chances; every item's old answer is known."""
     found = weighed(layout, strata, places, answers, draws, old=old.answers, group=group, rest=rest, finite=finite)
     blind = found.accuracy.blind
+    known: dict[str, Any] = {"groups": found.groups, "now": (found.sample,), "differing": found.differing}
     if finite:
-        return Estimated(found.shift, found.matrix, found.accuracy, found.deviations, blind, found.groups, found.rates)
+        return Estimated(found.shift, found.matrix, found.accuracy, found.deviations, blind, **known)
     # Where an API contradicts itself, its old answers are one sample of what they might have been.
     then = counted(strata, old.places, old.answers)
     side = _on(then, found.shift.new.predictions)
@@ -176,8 +258,8 @@ def estimated_in_batches(
         found.accuracy + intervals.accuracy_spread(then, strata.size, finite=False),
         np.hypot(found.deviations, scatter),
         blind,
-        found.groups,
-        found.rates,
+        **known,
+        then=(_weighed_by(strata, old.places, old.answers, found.shift, finite=False),),
     )
 
 
@@ -248,73 +330,6 @@ def _on(tally: Tally, predictions: tuple[str, ...]) -> Tally:
     place = {name: j for j, name in enumerate(predictions)}
     column = np.array([place[name] for name in tally.predictions], np.int32)
     return replace(tally, predictions=predictions, cell_prediction=column[tally.cell_prediction])
-
-
-def differences(data: Dataset, old: Old, places: Ints, answers: Column) -> tuple[list[int], dict[int, ChangedItem]]:
-    """Give the places whose old and new answers are both known, and the items where they differ, by place."""
-    before = np.full(len(data), -1, np.int32)
-    before[old.places] = old.answers.codes
-    both: list[int] = []
-    differing: dict[int, ChangedItem] = {}
-    for place, code, then in zip(places.tolist(), answers.codes.tolist(), before[places].tolist(), strict=True):
-        was, new = old.answers.values[then] if then >= 0 else ERROR, answers.values[code]
-        if ERROR in (was, new):
-            continue
-        both.append(place)
-        if was != new:
-            label = data.label.values[data.label.codes[place]]
-            differing[place] = ChangedItem(data.name(place), label, was, new)
-    return both, differing
-
-
-def moved(strata: Strata, compared_to: list[int], differing: Collection[int], old: Old) -> str:
-    """Say whether anything changed: without a measured noise any difference is proof, with it more than the noise explains."""
-    if not differing:
-        return "no sign"
-    if not old.repeated:
-        return "yes"
-    # Like with like: the sampler asks more where answers vary, and there an API contradicts itself more often too.
-    changes, noise = (np.array(places, np.int64) for places in (compared_to, list(old.again)))
-    chance = intervals.more_often(
-        strata.of(changes), np.isin(changes, list(differing)), strata.of(noise), np.array(list(old.again.values()), bool)
-    )
-    return "yes" if chance < SURE else "noise"
-
-
-def judged(
-    found: Estimated | None,
-    strata: Strata,
-    places: Ints,
-    *,
-    finished: bool,
-    tolerance: float,
-    confidence: float,
-    z: float | None = None,
-) -> dict[str, Any]:
-    """Give what an assessment says of a change; of a run that did not come to its end there is no verdict.
-
-    The interval is of z standard errors if it was looked at before.
-    """
-    limits = {"tolerance": tolerance, "confidence": confidence}
-    if found is None:
-        return {"verdict": "undecided", "shift": None, "accuracy_change": None, "error_bound": None, "surprising": (), **limits}
-    interval = found.interval(confidence, z)
-    return {
-        **limits,
-        "verdict": verdict(interval, tolerance) if finished else "undecided",
-        "shift": found.shift,
-        "accuracy_change": interval,
-        "error_bound": found.matrix.bound(confidence),
-        "surprising": surprising(found.shift, found.deviations, strata, places),
-    }
-
-
-def verdict(change: Interval, tolerance: float) -> str:
-    """Say whether a change matters: all of its interval is outside the tolerance, or inside it, or neither."""
-    slack = tolerance + 1e-12  # What rounding alone may make of no change.
-    if change.low > slack or change.high < -slack:
-        return "changed"
-    return "unchanged" if -slack <= change.low and change.high <= slack else "undecided"
 
 
 def uniform_queries(found: Estimated, strata: Strata, *, finite: bool) -> int | None:

@@ -108,7 +108,10 @@ OptionalLevels = Annotated[
     int | None, typer.Option("--levels", metavar="K", help="Difficulty levels inside each label. [default: 3]")
 ]
 OptionalSeed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Same seed, same choice of items. [default: 0]")]
-Tolerance = Annotated[str | None, typer.Option(metavar="T", help="Change of accuracy that does not matter: 0.01 or 1%.")]
+Tolerance = Annotated[
+    str | None,
+    typer.Option(metavar="T", help="Change that does not matter: 0.01 or 1% of accuracy; or recall=, precision=, entry=, cost=."),
+]
 OptionalConfidence = Annotated[str | None, typer.Option("--confidence", metavar="P", help="How sure: 0.95 or 95%.")]
 StopAt = Annotated[
     str | None,
@@ -175,9 +178,16 @@ def replay(
     weights: Weights = None,
     stop: Annotated[
         str | None,
-        typer.Option(metavar="RULE", help="Also run whole assessments that stop by themselves: target or decide."),
+        typer.Option(metavar="RULE", help="Also run whole assessments, until they stop by themselves: target, decide or budget."),
     ] = None,
     tolerance: Tolerance = None,
+    noise: Annotated[
+        str | None, typer.Option(metavar="R", help="In those, old and new answers contradict themselves: 0.01 or 1% of them.")
+    ] = None,
+    noise_where: Annotated[
+        str, typer.Option(metavar="WHERE", help="evenly, or unsure: only among the least confident fifth.")
+    ] = "evenly",
+    repeat: Annotated[int, typer.Option(metavar="N", help="Items asked twice, by which the noise is known.")] = 500,
     seed: Seed = 0,
     plot: Plot = None,
     as_json: Json = False,
@@ -185,7 +195,7 @@ def replay(
     verbose: Verbose = 0,
 ) -> None:
     """Tell what each method would have cost. Assesses recorded predictions many times."""
-    from masa.rehearse import check, rehearsed
+    from masa.rehearse import Noise, check, rehearsed
     from masa.replay import read_recorded
     from masa.report import chart, terminal
 
@@ -207,8 +217,13 @@ def replay(
             difficulty=difficulty,
             progress=progress,
         )
+        if stop is None and (tolerance is not None or noise is not None):
+            raise UsageError(
+                "only whole assessments have a tolerance or noise", hint="play them with --stop target, decide or budget"
+            )
+        wild = None if noise is None else Noise(share(noise, "--noise"), noise_where, repeat)
         if stop is not None:
-            check(recorded, stop=stop, replacement=with_replacement)
+            check(recorded, stop=stop, replacement=with_replacement, noise=wild)
         result = recorded.replay(
             levels=levels,
             methods=names(method) or None,
@@ -224,12 +239,12 @@ def replay(
             progress=progress,
         )
         if stop is not None:
-            small = 0.01 if tolerance is None else share(tolerance, "--tolerance")
             result = rehearsed(
                 result,
                 recorded,
                 stop=stop,
-                tolerance=small,
+                tolerance=tolerance,
+                noise=wild,
                 levels=levels,
                 mix=shares(mix),
                 weights=weights,
@@ -669,7 +684,7 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "assess.seed": given["seed"],
         "assess.mix": shares(given.get("mix")),
         "assess.weights": given.get("weights"),
-        "assess.tolerance": _optional_share(given, "tolerance"),
+        "assess.tolerance": given.get("tolerance"),
         "assess.confidence": _optional_share(given, "confidence"),
         "assess.target_error": _optional_share(given, "target_error"),
         **{f"assess.{key}": given.get(key) for key in ("decide", "canary", "canary_ok", "fail_on")},

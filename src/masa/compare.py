@@ -11,7 +11,7 @@ import numpy as np
 from masa import history, journal, live
 from masa.assess import MOST_ITEMS, as_client, assess_async, budgeted
 from masa.budget import amount
-from masa.change import Estimated, judged
+from masa.change import by_pairs
 from masa.clients import Client
 from masa.dataset import Dataset
 from masa.engine import Limits
@@ -36,6 +36,7 @@ from masa.records import (
 from masa.sampler import Sampler
 from masa.store import DEFAULT, opened
 from masa.strata import Strata
+from masa.sure import judged
 
 
 async def compare_async(
@@ -161,8 +162,7 @@ def _concluded(
     a, b = (_on(both, places, column) for places, column in ((places_a, a), (places_b, b)))
     found = None
     if len(both):
-        two = paired(strata, both, a, b)
-        found = Estimated(two.shift, two.matrix, two.accuracy, two.deviations, two.accuracy.blind).labelled()
+        found = by_pairs(paired(strata, both, a, b)).labelled()
     pairs = [(int(place), a.values[i], b.values[j]) for place, i, j in zip(both, a.codes, b.codes, strict=True)]
     labels = [data.label.values[data.label.codes[place]] for place, _, _ in pairs]
     differing = [
@@ -174,8 +174,17 @@ def _concluded(
     pasts = [session.past for session in dict.fromkeys(sessions)]
     return Assessment(
         run=other.run.id,
-        **judged(found, strata, both, finished=not unfinished, tolerance=settings.tolerance, confidence=settings.confidence),
+        **judged(
+            found,
+            strata,
+            both,
+            finished=not unfinished,
+            tolerance=settings.tolerance,
+            confidence=settings.confidence,
+            objective=settings.objective,
+        ),
         moved="yes" if differing else "no sign",
+        proof=f"{len(differing):,} of {len(pairs):,} answers differ" if differing else "",
         stopped="budget" if "budget" in (one.stopped, other.stopped) and not unfinished else other.stopped,
         items=len(data),
         queries=sum(past.queries for past in pasts),

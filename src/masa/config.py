@@ -20,7 +20,7 @@ from masa.clients.settings import Settings, checked, explained, first, in_words
 from masa.dataset import Dataset, read
 from masa.engine import Limits
 from masa.errors import ConfigError, MasaError
-from masa.objective import Objective
+from masa.objective import Objective, Tolerance
 from masa.old import columned, compared
 from masa.plan import Plan, stratified
 from masa.plan import Settings as AssessSettings
@@ -109,7 +109,8 @@ class AssessKeys(Settings):
     mix: dict[str, float] | None = None
     weights: str | dict[str, Any] | None = None
     """what is to be known: accuracy, or weights or costs by label and prediction"""
-    tolerance: float = Field(default=0.01, ge=0, lt=1)
+    tolerance: float | str | dict[str, float | str] = 0.01
+    """a number is of accuracy; or on what, and how much"""
     confidence: float = Field(default=0.95, gt=0, lt=1)
     target_error: float | None = Field(default=None, gt=0, lt=1)
     """stop once the shift is known that well"""
@@ -225,7 +226,7 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
         keys.levels,
         keys.seed,
         keys.mix,
-        keys.tolerance,
+        Tolerance.read(keys.tolerance),
         keys.confidence,
         hard.words,
         old_confidence=sure,

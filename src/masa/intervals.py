@@ -5,13 +5,13 @@ the answers is not accounted for beyond that; docs/method.md says how often they
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
 from typing import Any
 
 import numpy as np
 
-from masa.records import Bools, Codes, Floats, Interval, Ints, Tally
+from masa.records import Bools, Floats, Interval, Ints, Tally
 
 KAPPA = 10.0
 """Answers' worth of belief that a group's variance is that of all groups."""
@@ -21,6 +21,9 @@ UNKNOWN = 2.6
 
 MOST_PREDICTIONS = 1_000
 """With more different predictions for one label the scatter of the squared error is taken as unknown."""
+
+DOUBT = 0.8
+"""Standard errors of a variance that the interval for one number allows for."""
 
 LARGEST = sqrt(2.0)
 """No two matrices are further apart."""
@@ -38,6 +41,8 @@ class Spread:
     """of the plug-in covariance, its square and its cube"""
     blind: float = 0.0
     """the share of the data of whose label nothing was answered"""
+    unit: float = 0.0
+    """what one more answer that is like none so far might add"""
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Spread":
@@ -53,13 +58,14 @@ class Spread:
             sqrt(self.deviation**2 + other.deviation**2),
             (traces[0], traces[1], traces[2]),
             max(self.blind, other.blind),
+            hypot(self.unit, other.unit),
         )
 
     def times(self, factor: float) -> "Spread":
         """Give the spread of a multiple of the estimate."""
         square = factor**2
         traces = (self.traces[0] * square, self.traces[1] * square**2, self.traces[2] * square**3)
-        return Spread(self.error2 * square, self.deviation * square, traces, self.blind)
+        return Spread(self.error2 * square, self.deviation * square, traces, self.blind, self.unit * abs(factor))
 
     def bound(self, confidence: float = 0.95) -> float:
         """Bound the Frobenius error: its expectation, what is not known of that, and how a squared error scatters."""
@@ -76,10 +82,16 @@ class Spread:
 
     def margin(self, confidence: float = 0.95, z: float | None = None) -> float:
         """Give the half width of an interval for one number, of z standard errors if it was looked at before."""
-        from scipy.special import ndtri
-
-        variance = self.error2 + float(ndtri(confidence)) * self.deviation
+        variance = self.error2 + DOUBT * self.deviation
         return (normal(confidence) if z is None else z) * sqrt(variance)
+
+    def reach(self, z: float) -> float:
+        """Give the half width of an interval of z standard errors for a number that few answers may bear on.
+
+        Were the number this much larger, it would vary more, by so many more answers of a unit: Wilson's argument, by weight.
+        """
+        unsure = z**2 * self.unit / 2.0
+        return unsure + sqrt(unsure**2 + z**2 * self.error2)
 
 
 def normal(confidence: float) -> float:
@@ -90,34 +102,111 @@ def normal(confidence: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rates:
-    """The share of right answers in each stratum, where strata were asked the less the more alike their answers were.
+class Sample:
+    """Answers as an estimate weighs them: enough to tell how far any sum over the matrix may be off."""
 
-    Such strata show few mistakes while they have many: each is given the room that its own answers leave.
-    """
+    place: Ints
+    """(n,) the item"""
+    label: Ints
+    """(n,)"""
+    new: Ints
+    """(n,)"""
+    old: Ints
+    """(n,) what was answered before, where the estimate leans on that; else anything"""
+    lean: float
+    """how much of the old answer is taken from each new one"""
+    adds: Floats
+    """(n,) what a residual of 1 adds to the variance"""
+    stands: Floats
+    """(n,) the share of the estimate that the answer stands for"""
+    group: Ints
+    """(n,) those that are alike, all of one label"""
+    whole: Floats
+    """(G,) what the answers of a group stand for together"""
+    shrunk: bool
+    """whether groups are strata, whose variances are shrunk towards each other"""
+    least: "Sample | None" = None
+    """another view of these answers, taken where it is the less sure one"""
 
-    weight: Floats
-    """(S,)"""
-    right: Floats
-    """(S,) the share that was right"""
-    worth: Floats
-    """(S,) answers' worth, endless where all are known"""
+    @classmethod
+    def by_strata(
+        cls,
+        place: Ints,
+        label: Ints,
+        new: Ints,
+        old: Ints | None,
+        *,
+        lean: float,
+        stratum: Ints,
+        share: Floats,
+        fraction: Floats,
+        least: "Sample | None" = None,
+    ) -> "Sample":
+        """Take answers (n,) from strata (S,), each of which stands for a share; a mean varies by a fraction of an answer."""
+        n = np.bincount(stratum, minlength=len(share))
+        each = share / np.maximum(n, 1)
+        adds = (each * share * fraction)[stratum]
+        return cls(place, label, new, new if old is None else old, lean, adds, each[stratum], stratum, share, True, least)
 
-    def reach(self, z: float) -> tuple[float, float]:
-        """Tell how far below and above the estimate the share of all may be: Wilson's intervals, put together by squares."""
-        unsure = z**2 / self.worth
-        centre = (self.right + unsure / 2.0) / (1.0 + unsure)
-        half = np.sqrt(self.right * (1.0 - self.right) * unsure + unsure**2 / 4.0) / (1.0 + unsure)
-        below = self.right - np.maximum(0.0, centre - half)
-        above = np.minimum(1.0, centre + half) - self.right
-        return float(np.linalg.norm(self.weight * below)), float(np.linalg.norm(self.weight * above))
+    def take(self, mine: Bools) -> "Sample":
+        """Keep some of the answers (n,), all of a label or none."""
+        return replace(
+            self,
+            **{name: getattr(self, name)[mine] for name in ("place", "label", "new", "old", "adds", "stands", "group")},
+            least=None if self.least is None else self.least.take(np.isin(self.least.label, self.label[mine])),
+        )
 
+    def of_label(self, label: int) -> "Sample":
+        """Keep the answers about one label, as if there were no other."""
+        mine = self.take(self.label == label)
+        least = None if self.least is None else self.least.of_label(label)
+        return replace(mine, label=np.zeros(len(mine.label), np.int64), least=least)
 
-def rates(tally: Tally, items: Ints, *, finite: bool = True) -> Rates:
-    """Give the share of right answers in each stratum that has answers, of so many items (G,)."""
-    n, fraction = _sizes(tally, items, finite=finite)
-    seen = n > 0
-    return Rates(tally.group_share[seen], (_right(tally) / np.maximum(n, 1.0))[seen], 1.0 / np.maximum(fraction[seen], 1e-12))
+    def of(self, table: Floats, before: Floats | None = None) -> Spread:
+        """Tell how far the sum of a table (L, P) over the matrix may be off, or less that of another over the old one."""
+        then = table if before is None else before
+        each = table[self.label, self.new]
+        if self.lean:
+            each = each - self.lean * then[self.label, self.old]
+        far = np.maximum(np.ptp(table, axis=1), np.ptp(then, axis=1))[self.label]
+        return self._wider(self.spread(each, far), None if self.least is None else self.least.of(table, before))
+
+    @property
+    def by_stratum(self) -> "Sample | None":
+        """The view of the answers by strata, where there is one."""
+        return self if self.shrunk else self.least
+
+    def differing(self) -> Spread:
+        """Tell how far the share of answers that differ from the old ones may be off."""
+        mine = self.spread((self.new != self.old).astype(np.float64), np.ones(len(self.new)))
+        return self._wider(mine, None if self.least is None else self.least.differing())
+
+    @staticmethod
+    def _wider(mine: Spread, other: Spread | None) -> Spread:
+        return mine if other is None or mine.reach(2.0) >= other.reach(2.0) else other
+
+    def spread(self, values: Floats, far: Floats) -> Spread:
+        """Tell how far a sum of values (n,) may be off, which differ by at most so much (n,) among those of a label."""
+        if not len(values) or not (far > 0.0).any():
+            return Spread(0.0, 0.0)
+        own, group = np.unique(self.group, return_inverse=True)
+        if not self.shrunk:
+            mean = np.bincount(group, self.stands * values) / self.whole[own]
+            most = self.adds * far**2
+            total = float(most.sum())
+            variance = float((self.adds * (values - mean[group]) ** 2).sum())
+            return Spread(variance, 0.0, unit=sqrt(float((most**2).sum()) / total) if total > 0.0 else 0.0)
+        n = np.bincount(group).astype(np.float64)
+        reach = np.zeros(len(own))
+        reach[group] = far
+        weight = np.bincount(group, self.adds)
+        squares = np.maximum(np.bincount(group, values**2) - np.bincount(group, values) ** 2 / n, 0.0)
+        squares = np.divide(squares, reach**2, out=np.zeros(len(own)), where=reach > 0.0)
+        some = reach > 0.0
+        usual = (squares[some].sum() + 1.0) / (np.sum(n[some] - 1.0) + 2.0)
+        variance = float(np.sum(weight * reach**2 * (squares + KAPPA * usual) / (n - 1.0 + KAPPA)))
+        unit = weight * reach / np.maximum(self.whole[own], 1e-300)
+        return Spread(variance, 0.0, unit=float(np.linalg.norm(unit)))
 
 
 def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
@@ -205,26 +294,6 @@ def _traces(tally: Tally, n: Floats, fraction: Floats) -> tuple[float, float, fl
         second = covariance @ covariance
         total += np.trace(covariance), np.trace(second), np.sum(second * covariance)
     return float(total[0]), float(total[1]), float(total[2])
-
-
-def more_often(where: Codes, what: Bools, other_where: Codes, other: Bools) -> float:
-    """Give the chance that something happens as often as it did, stratum by stratum, if it happens as often as elsewhere.
-
-    Where (n,) are the strata of what happened (n,), the others likewise: the test of Cochran, Mantel and Haenszel, one-sided,
-    with a correction for whole numbers.
-    """
-    from scipy.special import ndtr
-
-    count = int(max(where.max(initial=0), other_where.max(initial=0))) + 1
-    n, m = np.bincount(where, minlength=count), np.bincount(other_where, minlength=count)
-    a, b = np.bincount(where, what, count), np.bincount(other_where, other, count)
-    total = n + m
-    k = a + b
-    expected = np.where(total > 0, n * k / np.maximum(total, 1), 0.0)
-    spread = np.where(total > 1, n * m * k * (total - k) / (np.maximum(total, 2) ** 2 * np.maximum(total - 1, 1)), 0.0)
-    if spread.sum() <= 0.0:
-        return 1.0
-    return float(ndtr(-(a.sum() - expected.sum() - 0.5) / sqrt(spread.sum())))
 
 
 def share(part: int, whole: int, *, confidence: float = 0.95) -> Interval:

@@ -36,7 +36,7 @@ class Past:
     """by the item's key, in the order the calls were sent"""
     unanswered: list[int] = field(default_factory=list)
     """keys of items that were sent and have no answer, in the order they were sent"""
-    repeats: dict[int, str] = field(default_factory=dict)
+    repeats: dict[int, Recorded] = field(default_factory=dict)
     """second answers, asked for to see whether the API contradicts itself"""
     queries: int = 0
     """calls that count as spent"""
@@ -63,10 +63,8 @@ def past(store: Store, run: int) -> Past:
             if not repeat and draw[0] is not None:
                 found.draws[item] = (draw[0], draw[1], draw[2])
             if outcome in ("answer", "error", "known", "unsent"):
-                if repeat:
-                    found.repeats[item] = prediction
-                else:
-                    found.answers[item] = Recorded(item, prediction, confidence, version)
+                into = found.repeats if repeat else found.answers
+                into[item] = Recorded(item, prediction, confidence, version)
             elif not repeat:
                 sent[item] = None
     found.unanswered = [item for item in sent if item not in found.answers]

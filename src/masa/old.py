@@ -19,6 +19,10 @@ ADAPTIVE = ("masa", "adaptive", "paired", "predictive")
 """Methods that choose items by the answers to others."""
 
 
+ENOUGH = 100
+"""Items asked twice: if none of so many is answered differently, the API repeats itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Old:
     """What the API answered before, laid over the data."""
@@ -35,6 +39,8 @@ class Old:
     run: int | None = None
     again: Mapping[int, bool] = field(default_factory=dict)
     """the places of the items that were asked twice, and whether they were answered differently"""
+    same_confidence: bool = False
+    """whether the items that were asked twice, and are many, were answered with the same confidence both times"""
     drawn: Mapping[str, Any] | None = None
     """how the items were chosen, where that depended on the answers"""
     estimate: Mapping[str, Any] | None = None
@@ -50,6 +56,11 @@ class Old:
     def contradicted(self) -> int:
         """How many of them were answered differently."""
         return sum(self.again.values())
+
+    @property
+    def steady(self) -> bool:
+        """Whether the API repeats itself: that is what is thought of one that was not asked twice often enough to tell."""
+        return self.contradicted == 0 and (self.repeated == 0 or self.repeated >= ENOUGH)
 
 
 def compared(
@@ -121,7 +132,9 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
     complete = len(places) == len(data)
     drawn = run.settings if run.kind == "assess" and run.settings["method"] in ADAPTIVE and not complete else None
     place = live.places(data, past.repeats)
-    pairs = {key: (past.answers[key].prediction, again) for key, again in past.repeats.items() if key in past.answers}
+    twice = {key: (past.answers[key], again) for key, again in past.repeats.items() if key in past.answers}
+    pairs = {key: (first.prediction, again.prediction) for key, (first, again) in twice.items()}
+    sure = [(first.confidence, again.confidence) for first, again in twice.values()]
     return data, Old(
         places,
         answers,
@@ -130,6 +143,7 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
         version(past),
         run.id,
         again={place[key]: pair[0] != pair[1] for key, pair in pairs.items() if key in place and ERROR not in pair},
+        same_confidence=len(sure) >= ENOUGH and all(then is not None and then == now for then, now in sure),
         drawn=drawn,
         estimate=None if drawn is None or drawn["method"] == "masa" or changed else (run.result or {}).get("estimate"),
         notes=tuple(notes),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from masa import estimate
-from masa.intervals import KAPPA, MOST_PREDICTIONS, Spread, pooled
+from masa.intervals import KAPPA, MOST_PREDICTIONS, Sample, Spread, pooled
 from masa.records import Codes, Column, Floats, Ints, Matrix, Shift, in_order
 from masa.sampler import counted
 from masa.strata import Strata
@@ -27,6 +27,10 @@ class Paired:
     """(L, P) the standard error of each entry of the shift"""
     lean: float
     """how much of the old answer is taken from each new one"""
+    sample: Sample
+    """the answers, as places in the predictions of the shift"""
+    differing: float
+    """the share of answers that are not as before"""
 
 
 def paired(
@@ -46,7 +50,9 @@ def paired(
         before = estimate.true_matrix(strata, all_old)
         after = pairs.adjusted(before, lean)
     shift = Shift(before, after, estimate.stratum_reports(counted(strata, places, new), strata))
-    return Paired(shift, matrix, accuracy, pairs.deviations(shift, seen, lean), lean)
+    sample = pairs.sample(shift.new.predictions, lean)
+    differing = float(sample.stands[pairs.old != pairs.new].sum())
+    return Paired(shift, matrix, accuracy, pairs.deviations(shift, seen, lean), lean, sample, differing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +61,7 @@ class _Pairs:
 
     strata: Strata
     names: tuple[str, ...]
+    places: Ints
     stratum: Ints
     old: Codes
     new: Codes
@@ -73,7 +80,23 @@ class _Pairs:
         n = np.bincount(stratum, minlength=len(strata)).astype(np.float64)
         fraction = np.where(n > 0, 1.0 / np.maximum(n, 1.0) - (1.0 / strata.size if finite else 0.0), 0.0)
         share = counted(strata, places, new).group_share
-        return cls(strata, names, stratum, a, b, n, np.maximum(fraction, 0.0), share)
+        return cls(strata, names, places, stratum, a, b, n, np.maximum(fraction, 0.0), share)
+
+    def sample(self, predictions: tuple[str, ...], lean: float) -> Sample:
+        """Give the answers as they are weighed, as places in these predictions."""
+        place = {name: j for j, name in enumerate(predictions)}
+        column = np.array([place[name] for name in self.names], np.int64)
+        label = self.strata.label[self.stratum].astype(np.int64)
+        return Sample.by_strata(
+            self.places,
+            label,
+            column[self.new],
+            column[self.old],
+            lean=lean,
+            stratum=self.stratum,
+            share=self.share,
+            fraction=self.fraction,
+        )
 
     def best_lean(self) -> float:
         """Give the lean with the least variance, one for all strata: each alone would know too little."""

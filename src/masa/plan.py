@@ -8,7 +8,7 @@ from masa.change import Estimated, estimated, estimated_in_batches
 from masa.clues import Clues, Words
 from masa.dataset import Dataset
 from masa.errors import UsageError
-from masa.objective import Objective
+from masa.objective import Objective, Tolerance
 from masa.old import Old
 from masa.predictive import Layout, Predictive
 from masa.records import Column, Ints
@@ -37,7 +37,7 @@ class Settings:
     levels: int = 3
     seed: int = 0
     mix: Mapping[str, float] | None = None
-    tolerance: float = 0.01
+    tolerance: Tolerance = field(default_factory=Tolerance)
     confidence: float = 0.95
     difficulty: str = ""
     """what the data's difficulty is, in words"""
@@ -68,8 +68,11 @@ class Settings:
             raise UsageError(f"fail_on is {self.fail_on!r}", hint=f"give {' or '.join(FAIL_ON)}")
         if self.canary < 0:
             raise UsageError(f"canary is {self.canary}", hint="give a number of queries, such as 40")
-        if not 0.0 <= self.tolerance < 1.0:
-            raise UsageError(f"tolerance is {self.tolerance:g}", hint="give a share such as 0.01, one point of accuracy")
+        if "cost" in self.tolerance.limits and (not self.objective.linear or self.objective.accuracy):
+            raise UsageError(
+                "a tolerance on the cost of mistakes needs to know what they cost",
+                hint='give --weights FILE with {"cost": {"label": {"prediction": 5}}}',
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,11 @@ class Column:
     values: tuple[str, ...]
     codes: Codes
     """(N,)"""
+
+    def on(self, values: tuple[str, ...]) -> "Column":
+        """Give the same column with codes for these values, which must name at least its own."""
+        place = {value: code for code, value in enumerate(values)}
+        return Column(self.name, values, np.array([place[value] for value in self.values], np.int32)[self.codes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +316,8 @@ class StoppingReport:
     """how often a change that matters was called none; None where none does"""
     early: float
     """how often it stopped by the rule, before the budget"""
+    noticed: float
+    """how often it was found that something moved"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +428,56 @@ class Replay:
         }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """What is read off a shift besides accuracy, with intervals. All entries hold at once; so do all recalls, all precisions."""
+
+    low: Floats
+    """(L, P) the least that each entry of the shift may be"""
+    high: Floats
+    """(L, P)"""
+    recall: Mapping[str, Interval]
+    """by label, its change"""
+    precision: Mapping[str, Interval]
+    norm: Interval
+    """the Frobenius norm of the shift"""
+    differing: Interval | None
+    """the share of all answers that are not as before; None where old and new answers are not about the same items"""
+    cost: Interval | None
+    """the change of what mistakes cost, where that was told"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `masa assess --json` prints of them; null for what nobody can tell."""
+        return {
+            "delta": {"low": self.low.tolist(), "high": self.high.tolist()},
+            **{
+                kind: {label: _ends(interval) for label, interval in getattr(self, kind).items()}
+                for kind in ("recall", "precision")
+            },
+            **{kind: _ends(getattr(self, kind)) for kind in ("norm", "differing", "cost")},
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Readings":
+        """Read what `to_dict` gives."""
+
+        def interval(ends: Mapping[str, Any]) -> Interval:
+            return Interval(*(float("nan") if ends[key] is None else ends[key] for key in ("estimate", "low", "high")))
+
+        def intervals(kind: str) -> dict[str, Interval]:
+            return {label: interval(ends) for label, ends in content[kind].items()}
+
+        low, high = (np.array(content["delta"][side], np.float64) for side in ("low", "high"))
+        differing, cost = (None if content[kind] is None else interval(content[kind]) for kind in ("differing", "cost"))
+        return cls(low, high, intervals("recall"), intervals("precision"), interval(content["norm"]), differing, cost)
+
+
+def _ends(interval: Interval | None) -> dict[str, float | None] | None:
+    if interval is None:
+        return None
+    return {key: None if isnan(value) else value for key, value in asdict(interval).items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Surprise:
     """An entry of the matrix that moved more than chance explains."""
@@ -520,6 +578,8 @@ class Assessment:
     """changed, unchanged or undecided: does it matter, against the tolerance"""
     moved: str
     """yes, no sign or noise: did anything change at all"""
+    proof: str
+    """what shows that it moved, in words"""
     stopped: str
     """canary, target, decided, budget, exhausted, interrupted or failures"""
     items: int
@@ -531,12 +591,16 @@ class Assessment:
     cost: float | None
     """money; None where only queries are counted"""
     confidence: float
-    tolerance: float
+    tolerance: "float | Mapping[str, float]"
+    """of accuracy, or by what it is on"""
     shift: Shift | None
     """None while there is no answer"""
     accuracy_change: Interval | None
     error_bound: float | None
     """what the Frobenius error of the shift stays below"""
+    readings: Readings | None
+    direction: str | None
+    """whether a change that matters is for the better or for the worse; None where none does, or nobody can tell"""
     surprising: tuple[Surprise, ...]
     compared: int
     """answers about items whose old answer is known"""
@@ -580,14 +644,6 @@ class Assessment:
             return 0
         return {"unchanged": 0, "changed": 1}.get(self.verdict, 3)
 
-    @property
-    def direction(self) -> str | None:
-        """Whether a change that matters is for the better or for the worse; None where none does, or nobody can tell."""
-        change = self.accuracy_change
-        if self.verdict != "changed" or change is None:
-            return None
-        return "better" if change.low > 0.0 else "worse" if change.high < 0.0 else None
-
     def surprises(self, most: int = 5) -> list[Surprise]:
         """Give the entries that moved most beyond chance, the surest first."""
         return list(self.surprising[:most])
@@ -613,9 +669,12 @@ class Assessment:
         old, new = (Matrix(labels, predictions, np.array(content[key], np.float64)) for key in ("old", "new"))
         return cls(
             **{key: content[key] for key in (*same, "uniform_queries", "method", "seed")},
+            proof=content.get("proof", ""),
             shift=Shift(old, new, strata) if accuracy else None,
             accuracy_change=Interval(accuracy["change"], accuracy["low"], accuracy["high"]) if accuracy else None,
             error_bound=frobenius["error_bound"] if frobenius else None,
+            readings=Readings.from_dict(content["intervals"]) if content.get("intervals") else None,
+            direction=content.get("direction"),
             surprising=tuple(
                 Surprise(**{key: value for key, value in entry.items() if key != "words"}) for entry in content["surprises"]
             ),
@@ -638,6 +697,7 @@ class Assessment:
             "run": self.run,
             "verdict": self.verdict,
             "moved": self.moved,
+            "proof": self.proof,
             "stopped": self.stopped,
             "items": self.items,
             "queries": self.queries,
@@ -661,6 +721,7 @@ class Assessment:
                 "high": change.high,
             },
             "frobenius": None if shift is None else {"change": shift.norm, "error_bound": self.error_bound},
+            "intervals": None if self.readings is None else self.readings.to_dict(),
             "labels": [] if shift is None else list(shift.new.labels),
             "predictions": [] if shift is None else list(shift.new.predictions),
             "old": [] if shift is None else shift.old.values.tolist(),

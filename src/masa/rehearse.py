@@ -8,21 +8,75 @@ from typing import Any
 import numpy as np
 
 from masa import estimate
-from masa.change import verdict
+from masa.change import Estimated
+from masa.clues import ranks
 from masa.dataset import Dataset
 from masa.errors import UsageError
-from masa.objective import Objective
+from masa.intervals import Spread
+from masa.moved import differences, moved
+from masa.objective import Objective, Tolerance
 from masa.old import Old, columned
-from masa.plan import METHODS, Plan, Settings, stratified
-from masa.records import ERROR, Answer, Column, Ints, Progress, Query, Replay, Shift, StoppingReport
+from masa.plan import METHODS, Plan, Settings
+from masa.records import ERROR, Answer, Column, Floats, Matrix, Progress, Query, Replay, Shift, StoppingReport, in_order
 from masa.replay import Recorded, cores
 from masa.stopping import Stopping
+from masa.strata import Strata
+from masa.sure import Looks, Reader
 from masa.weighed import Draws
 
-STOPS = ("target", "decide")
+STOPS = ("target", "decide", "budget")
 
 UNDER_WAY = 16
 """Calls that are sent before their answers come."""
+
+WHERE = ("evenly", "unsure")
+UNSURE = 0.2
+"""The least confident of the items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """An API that contradicts itself: a share of its answers is any other one."""
+
+    rate: float
+    """the share of all answers"""
+    where: str = "evenly"
+    """or unsure: among the least confident"""
+    repeat: int = 500
+    """items that were asked twice, by which it is known"""
+
+    def __post_init__(self) -> None:
+        if self.where not in WHERE:
+            raise UsageError(f"noise-where is {self.where!r}", hint=f"give {' or '.join(WHERE)}")
+        if not 0.0 <= self.rate <= 1.0 or (self.where == "unsure" and self.rate > UNSURE):
+            most = UNSURE if self.where == "unsure" else 1.0
+            raise UsageError(f"noise is {self.rate:g}", hint=f"give a share such as 0.01, {most:g} at the most")
+        if self.repeat < 1:
+            raise UsageError(f"repeat is {self.repeat}", hint="give the number of items that are asked twice, such as 500")
+
+    def rates(self, data: Dataset, old: Old) -> Floats:
+        """Give how often each item (N,) is answered with anything else."""
+        if self.where == "evenly" or old.confidence is None:
+            return np.full(len(data), self.rate)
+        unsure = ranks(old.confidence) <= UNSURE
+        return np.where(unsure, self.rate / max(float(unsure.mean()), self.rate), 0.0)
+
+    @staticmethod
+    def of(column: Column, rates: Floats, luck: np.random.Generator) -> Column:
+        """Answer once more."""
+        other = (column.codes + luck.integers(1, max(2, len(column.values)), len(column.codes))) % len(column.values)
+        return Column(column.name, column.values, np.where(luck.random(len(rates)) < rates, other, column.codes).astype(np.int32))
+
+    @staticmethod
+    def mean(column: Column, rates: Floats, strata: Strata) -> Matrix:
+        """Give the matrix of what is answered in the long run."""
+        weight = strata.item_weight
+        label = strata.label[strata.of(np.arange(len(rates)))]
+        values = np.zeros((len(strata.labels), len(column.values)))
+        other = weight * rates / max(1, len(column.values) - 1)
+        np.add.at(values, (label, column.codes), weight * (1.0 - rates) - other)
+        values += np.bincount(label, other, len(strata.labels))[:, None]
+        return Matrix(strata.labels, column.values, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +88,7 @@ class Ended:
     covered: bool
     """whether what was to be known lies inside its interval, or its error below its bound"""
     verdict: str
+    moved: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,51 +101,69 @@ class Rehearsal:
     settings: Settings
     stopping: Stopping
     most: int
+    noise: Noise | None = None
 
     def run(self, plan: Plan, truth: Shift, seed: int) -> Ended:
         """Ask until the rule or the budget says stop."""
+        old, new = self.old, self.new
+        if self.noise is not None:
+            old, new = self._noisy(self.noise, seed)
+            plan = Plan.of(self.data, old, self.settings)
         source, asked = plan.make(seed), list[Query]()
-        strata, z = len(plan.strata), self.stopping.z(self.most, len(self.data))
+        strata, looks = len(plan.strata), self.stopping.looks(self.most, len(self.data))
         verdict_look, error_look = self.stopping.next_verdict(0), self.stopping.next_error(0, strata)
         while True:
             look = min(self.most, verdict_look or self.most, error_look or self.most)
             queries = source.ask(min(UNDER_WAY, look - len(asked)))
             for query in queries:
-                source.tell(Answer(query.item, self.new.values[self.new.codes[query.item]]))
+                source.tell(Answer(query.item, new.values[new.codes[query.item]]))
             asked += queries
             done = not queries or len(asked) >= self.most
             if not done and len(asked) < look:
                 continue
-            found = plan.estimated(self.old, *self._answers(asked), _draws(asked), finite=True)
+            places = np.array([query.item for query in asked], np.int64)
+            answers = Column(new.name, new.values, new.codes[places])
+            found = plan.estimated(old, places, answers, _draws(asked), finite=old.steady)
             why = None
             if verdict_look is not None and len(asked) >= verdict_look:
                 verdict_look = self.stopping.next_verdict(len(asked))
-                why = "decided" if self.stopping.decided(found, z) else None
+                why = "decided" if self.stopping.verdict(found, looks) != "undecided" else None
             if error_look is not None and len(asked) >= error_look and why is None:
                 error_look = self.stopping.next_error(len(asked), strata)
                 why = "target" if self.stopping.reached(found) else None
             if why is not None or done:
                 break
-        interval = found.interval(self.stopping.confidence, z if self.stopping.decide else None)
-        change = truth.accuracy.change
-        covered = (
-            interval.low - 1e-12 <= change <= interval.high + 1e-12
-            if self.stopping.decide
-            else found.shift.error(truth) <= found.matrix.bound(self.stopping.confidence) + 1e-12
-        )
         early = why if len(asked) < self.most and queries else None
         ended = early or ("exhausted" if len(asked) >= len(self.data) else "budget")
-        return Ended(len(asked), ended, covered, verdict(interval, self.stopping.tolerance))
+        did = moved(found, old, *differences(self.data, old, places, answers), looks=looks)
+        return Ended(len(asked), ended, self._covered(found, truth, looks), self.stopping.verdict(found, looks), did.said)
 
-    def _answers(self, asked: list[Query]) -> tuple[Ints, Column]:
-        places = np.array([query.item for query in asked], np.int64)
-        return places, Column(self.new.name, self.new.values, self.new.codes[places])
+    def _covered(self, found: Estimated, truth: Shift, looks: Looks | None) -> bool:
+        confidence = self.stopping.confidence
+        if self.stopping.target_error is not None:
+            return found.shift.error(truth) <= found.matrix.bound(confidence) + 1e-12
+        interval, change = Reader(found, confidence, looks).accuracy(), truth.accuracy.change
+        return interval.low - 1e-12 <= change <= interval.high + 1e-12
+
+    def _noisy(self, noise: Noise, seed: int) -> tuple[Old, Column]:
+        """Give old and new answers as an API that contradicts itself would, and what those asked twice said."""
+        luck, rates = np.random.default_rng((seed, 1)), noise.rates(self.data, self.old)
+        then, again, now = (noise.of(side, rates, luck) for side in (self.old.answers, self.old.answers, self.new))
+        twice = luck.permutation(len(self.data))[: noise.repeat].tolist()
+        return replace(
+            self.old, answers=then, again={place: bool(then.codes[place] != again.codes[place]) for place in twice}
+        ), now
 
     def prepared(self) -> "tuple[Plan, Shift]":
         """Give what is the same for every seed: the plan, and what truly changed."""
         plan = Plan.of(self.data, self.old, self.settings)
-        before, after = (estimate.true_matrix(plan.strata, side).labelled() for side in (self.old.answers, self.new))
-        return plan, Shift(before, after)
+        sides = (self.old.answers, self.new)
+        if self.noise is None:
+            before, after = (estimate.true_matrix(plan.strata, side) for side in sides)
+        else:
+            rates = self.noise.rates(self.data, self.old)
+            before, after = (self.noise.mean(side, rates, plan.strata) for side in sides)
+        return plan, Shift(before.labelled(), after.labelled())
 
 
 def rehearse(
@@ -101,6 +174,7 @@ def rehearse(
     settings: Settings,
     stopping: Stopping,
     budget: int | None = None,
+    noise: Noise | None = None,
     runs: int = 200,
     workers: int = 1,
     progress: Progress | None = None,
@@ -112,7 +186,10 @@ def rehearse(
     if ERROR in new.values:
         raise UsageError("recorded answers have no failures", hint="leave those items out")
     most = min(budget or len(data), len(data))
-    rehearsal = Rehearsal(data, old, new, settings, stopping, most)
+    if noise is not None:  # What is answered by chance may be anything that either side answers.
+        names = in_order(old.answers.values + new.values)
+        old, new = replace(old, answers=old.answers.on(names)), new.on(names)
+    rehearsal = Rehearsal(data, old, new, settings, stopping, most, noise)
     size = max(1, min(25, -(-runs // workers)))
     chunks = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
     ended: list[Ended] = []
@@ -134,7 +211,7 @@ def rehearse(
     return _summary(ended, _matters(rehearsal))
 
 
-def check(recorded: Recorded, *, stop: str, replacement: bool) -> None:
+def check(recorded: Recorded, *, stop: str, replacement: bool, noise: Noise | None = None) -> None:
     """Raise if assessments cannot be played on these answers."""
     if stop not in STOPS:
         raise UsageError(f"stop is {stop!r}", hint=f"give {' or '.join(STOPS)}")
@@ -142,6 +219,8 @@ def check(recorded: Recorded, *, stop: str, replacement: bool) -> None:
         raise UsageError("without old answers there is no change to stop at", hint="name their column with --old COL")
     if replacement:
         raise UsageError("assessments ask each item once", hint="leave out --with-replacement")
+    if noise is not None and noise.where == "unsure" and recorded.old_confidence is None:
+        raise UsageError("nothing tells which answers are unsure", hint="name the column with --old-confidence COL")
 
 
 def rehearsed(
@@ -149,7 +228,8 @@ def rehearsed(
     recorded: Recorded,
     *,
     stop: str,
-    tolerance: float = 0.01,
+    tolerance: "float | str | Mapping[str, float] | None" = None,
+    noise: Noise | None = None,
     levels: int = 3,
     mix: Mapping[str, float] | None = None,
     weights: "str | Mapping[str, Any] | None" = None,
@@ -159,7 +239,8 @@ def rehearsed(
     data = recorded.data
     old = columned(data, data.predictions[recorded.old or ""], recorded.old_confidence)
     target = result.target_error if stop == "target" else None
-    stopping = Stopping(target, stop == "decide", tolerance, result.confidence)
+    objective = Objective.read(weights)
+    stopping = Stopping(target, stop == "decide", Tolerance.read(tolerance), result.confidence, objective)
     curves = []
     for curve in result.curves:
         if curve.method not in METHODS or (curve.method == "uniform" and mix is not None):
@@ -172,7 +253,8 @@ def rehearsed(
             mix,
             old_confidence=recorded.old_confidence,
             also=recorded.also,
-            objective=Objective.read(weights),
+            objective=objective,
+            tolerance=stopping.tolerance,
         )
         report = rehearse(
             data,
@@ -180,6 +262,8 @@ def rehearsed(
             old=old,
             settings=settings,
             stopping=stopping,
+            budget=curve.queries[-1] if stop == "budget" else None,
+            noise=noise,
             runs=result.runs,
             workers=cores(),
             progress=progress,
@@ -202,10 +286,11 @@ def _runs(seeds: range) -> list[Ended]:
 
 
 def _matters(rehearsal: Rehearsal) -> bool:
-    """Say whether the true change of accuracy is larger than the tolerance."""
-    strata, _ = stratified(rehearsal.data, rehearsal.old, rehearsal.settings)
-    truth = [estimate.true_matrix(strata, side).accuracy for side in (rehearsal.old.answers, rehearsal.new)]
-    return abs(truth[1] - truth[0]) > rehearsal.stopping.tolerance + 1e-12
+    """Say whether what truly changed is more than the tolerance."""
+    _, truth = rehearsal.prepared()
+    nothing = Spread(0.0, 0.0)
+    known = Estimated(truth, nothing, nothing, np.zeros_like(truth.values))
+    return rehearsal.stopping.verdict(known, None) == "changed"
 
 
 def _summary(ended: Sequence[Ended], matters: bool) -> StoppingReport:
@@ -218,6 +303,7 @@ def _summary(ended: Sequence[Ended], matters: bool) -> StoppingReport:
         false_alarms=None if matters else float(np.mean([one.verdict == "changed" for one in ended])),
         misses=float(np.mean([one.verdict == "unchanged" for one in ended])) if matters else None,
         early=float(np.mean([one.stopped in ("target", "decided") for one in ended])),
+        noticed=float(np.mean([one.moved == "yes" for one in ended])),
     )
 
 

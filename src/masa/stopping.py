@@ -1,14 +1,16 @@
 """When to stop: as soon as the shift is known well enough, or the verdict is certain, and what having looked early costs."""
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import pairwise
 from math import ceil, sqrt
 
 import numpy as np
 
-from masa.change import Estimated, verdict
+from masa.change import Estimated
 from masa.errors import UsageError
+from masa.objective import Objective, Tolerance
+from masa.sure import Looks, Reader, verdict
 
 FIRST_LOOK, GROWTH = 100, 1.2
 """Whether the verdict is certain is looked at after so many answers, and then whenever there are so many times as many."""
@@ -25,16 +27,17 @@ class Stopping:
     """the Frobenius error of the shift that is small enough"""
     decide: bool = False
     """whether to stop as soon as the verdict is certain"""
-    tolerance: float = 0.01
+    tolerance: Tolerance = field(default_factory=Tolerance)
     confidence: float = 0.95
+    objective: Objective = field(default_factory=Objective)
 
     def __post_init__(self) -> None:
         if self.target_error is not None and not 0.0 < self.target_error < 1.0:
             raise UsageError(f"target error is {self.target_error:g}", hint="give a share such as 0.005")
 
-    def z(self, most: int, items: int) -> float:
-        """Give how many standard errors the interval reaches whose verdict is looked at until most of the items are answered."""
-        return critical(looks(most), items, self.confidence)
+    def looks(self, most: int, items: int) -> Looks | None:
+        """Give how far intervals reach whose verdict is looked at until most of the items are answered; None for once only."""
+        return partial(critical, looks(most), items) if self.decide else None
 
     def next_verdict(self, answers: int) -> int | None:
         """Give after how many answers to look at the verdict next, or None for never."""
@@ -46,9 +49,10 @@ class Stopping:
             return None
         return max(FIRST_LOOK, 3 * strata, answers + 5, ceil(OFTEN * answers))
 
-    def decided(self, found: Estimated, z: float) -> bool:
-        """Say whether the verdict is certain."""
-        return verdict(found.interval(self.confidence, z), self.tolerance) != "undecided"
+    def verdict(self, found: Estimated, looks: Looks | None) -> str:
+        """Give the verdict by now."""
+        doubt = (1.0 - self.confidence) / len(self.tolerance.limits)
+        return verdict(Reader(found, 1.0 - doubt, looks), self.tolerance, self.objective)[0]
 
     def reached(self, found: Estimated) -> bool:
         """Say whether the shift is known well enough."""
@@ -75,7 +79,7 @@ def _look_after(answers: int) -> int:
     return look
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def critical(schedule: tuple[int, ...], items: int, confidence: float) -> float:
     """Give what a standard normal number that is looked at again and again stays below, in absolute value, with this confidence.
 

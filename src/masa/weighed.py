@@ -8,7 +8,7 @@ import numpy as np
 
 from masa import _predictive as kernel
 from masa import estimate, intervals
-from masa.intervals import KAPPA, MOST_PREDICTIONS, Rates, Spread
+from masa.intervals import KAPPA, MOST_PREDICTIONS, Sample, Spread
 from masa.predictive import Layout
 from masa.records import Bools, Codes, Column, Floats, Ints, Matrix, Shift, in_order
 from masa.sampler import counted
@@ -42,8 +42,10 @@ class Weighed:
     accuracy: Spread
     deviations: Floats
     """(L, P) the standard error of each entry of the shift"""
-    rates: Rates | None = None
-    """the share of right answers by stratum, where strata were chosen by their answers"""
+    sample: Sample
+    """the answers, as places in the predictions of the shift"""
+    differing: float
+    """the share of answers that are not as before"""
     groups: tuple[tuple[float, Spread] | None, ...] = ()
     """by group, the change of its share of right answers, and how far that may be off; None where nothing was answered"""
 
@@ -84,13 +86,26 @@ def weighed(
     )
     groups = () if group is None else sums.by_group(group.codes[places], len(group.values))
     inside = draws.chance == 0.0
+    sample, differing = sums.sample(), sums.differing()
     if rest is None or not inside.any():
-        return Weighed(shift, matrix, accuracy, deviations, groups=groups)
+        return Weighed(shift, matrix, accuracy, deviations, sample, differing, groups)
     tally = counted(rest, places[inside], Column(answers.name, answers.values, answers.codes[inside]))
     left = np.maximum(rest.size - np.bincount(rest.of(places[~inside]), minlength=len(rest)), 1)
     by_strata = intervals.matrix_spread(tally, left, finite=finite)
     wider = matrix if matrix.bound() >= by_strata.bound() else by_strata
-    return Weighed(shift, wider, accuracy, deviations, intervals.rates(tally, left, finite=finite), groups)
+    n = tally.group_answers
+    fraction = np.where(n > 0, 1.0 / np.maximum(n, 1) - (1.0 / left if finite else 0.0), 0.0)
+    later = Sample.by_strata(
+        places[inside],
+        sums.label[inside],
+        sums.new[inside],
+        sums.old[inside],
+        lean=0.0,
+        stratum=rest.of(places[inside]).astype(np.int64),
+        share=tally.group_share,
+        fraction=np.maximum(fraction, 0.0),
+    )
+    return Weighed(shift, wider, accuracy, deviations, replace(sample, least=later), differing, groups)
 
 
 def _inside(stratum: Codes, places: Ints, inside: Bools) -> Floats:
@@ -106,6 +121,8 @@ class _Sums:
 
     names: tuple[str, ...]
     labels: int
+    place: Ints
+    """(n,)"""
     label: Ints
     """(n,)"""
     cell: Ints
@@ -167,6 +184,7 @@ class _Sums:
         return cls(
             names=names,
             labels=len(layout.labels),
+            place=places,
             label=cells.label[cell].astype(np.int64),
             cell=cell,
             new=new,
@@ -203,6 +221,20 @@ class _Sums:
         np.add.at(result, (self.cell_label[wrong], self.cell_right[wrong]), usual)
         np.add.at(result, (self.cell_label[wrong], self.cell_old[wrong]), -usual)
         return result
+
+    def differing(self) -> float:
+        """Give the share of answers that are not as before."""
+        moved = self.new != self.old
+        amount = (self.counts * ((self.weight + self.one) / (self.reach + self.one))[self.cell_group[self.cell]])[moved]
+        lacking = (self.weight - self.reach) * self.one * self.mended / (self.reach + self.one)
+        usual = (lacking[self.cell_group] * self.cell_share)[self.cell_wrong]
+        return min(1.0, max(0.0, float(amount.sum() + usual.sum())))
+
+    def sample(self) -> Sample:
+        """Give the answers as they are weighed."""
+        group = self.cell_group[self.cell]
+        whole = self.reach + self.one
+        return Sample(self.place, self.label, self.new, self.old, 1.0, self.adds, self.counts, group, whole, shrunk=False)
 
     def spreads(self, blind: float) -> tuple[Spread, Spread, Floats]:
         """Tell how far the matrix, the accuracy and each entry (L, P) may be off: by what the answers differ in each group."""

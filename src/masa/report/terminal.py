@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from masa.history import Run
+from masa.objective import Tolerance
 from masa.records import ERROR, INVALID, Assessment, Baseline, Interval, Matrix, Replay, Shift
 from masa.report import counted, percent, plain, points
 
@@ -215,7 +216,9 @@ def _reason(found: Assessment) -> str:
         return f"there is no answer to judge by: {STOPPED[found.stopped]}"
     sure = percent(found.confidence)
     between = f"between {100 * change.low:+.1f} and {100 * change.high:+.1f}"
-    limits = f"({sure} interval; tolerance {points(found.tolerance, sign=False)})"
+    tolerance = Tolerance.read(found.tolerance)
+    small = tolerance.limits.get("accuracy") if len(tolerance.limits) == 1 else None
+    limits = f"({sure} interval; tolerance {tolerance.words if small is None else points(small, sign=False)})"
     right = f"right answers {percent(shift.accuracy.old)} -> {percent(shift.accuracy.new)}"
     return f"{right}: {points(change.estimate)}, {between} {limits}"
 

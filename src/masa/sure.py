@@ -1,0 +1,213 @@
+"""What is read off a shift, how sure each of it is, and whether it matters."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from masa.change import Estimated, right_answers, surprising
+from masa.intervals import LARGEST, normal
+from masa.objective import Objective, Tolerance
+from masa.records import ERROR, Bools, Floats, Interval, Ints, Readings
+from masa.strata import Strata
+
+Looks = Callable[[float], float]
+"""Gives how many standard errors an interval of this confidence reaches, with regard to how often it was looked at."""
+
+
+class Reader:
+    """Reads intervals off an estimated shift. What is read at once holds at once: each of m then has 1/m of the doubt."""
+
+    def __init__(self, found: Estimated, confidence: float, looks: Looks | None = None) -> None:
+        self._found = found
+        self._confidence = confidence
+        self._looks = looks or normal
+        self._shift = found.shift
+        labels = len(self._shift.new.labels)
+        self._weight = np.maximum(self._shift.old.values.sum(axis=1), self._shift.new.values.sum(axis=1))
+        sides = [[one.label for one in side] for side in (found.now, found.then)]
+        blind = [np.bincount(np.concatenate(side), minlength=labels) == 0 if side else np.zeros(labels, bool) for side in sides]
+        self._blind: Bools = (blind[0] | blind[1]) & (self._weight > 0.0)
+        """(L,) labels of which nothing was answered on one side"""
+        self._failed_then, self._failed_now = (_failed(matrix.values, matrix.predictions) for matrix in self._sides)
+
+    @property
+    def _sides(self) -> Any:
+        return self._shift.old, self._shift.new
+
+    def z(self, many: int = 1) -> float:
+        """Give how many standard errors an interval reaches that is one of many."""
+        return self._looks(1.0 - (1.0 - self._confidence) / max(many, 1))
+
+    def accuracy(self) -> Interval:
+        """Give the change of the share of right answers."""
+        return self._found.interval(self._confidence, self.z())
+
+    def entries(self) -> tuple[Floats, Floats]:
+        """Give the least and the most (L, P) that each entry of the shift may be, all at once."""
+        shift = self._shift.values
+        answers = shift.shape[1]
+        z = self.z(int(np.count_nonzero(self._weight > 0.0)) * answers)
+        half = np.zeros_like(shift)
+        half[self._blind] = 1.0
+        for row in np.flatnonzero((self._weight > 0.0) & ~self._blind).tolist():
+            alone = self._found.of_label(row)
+            seen = alone.answered()
+            never = np.setdiff1d(np.arange(answers), seen)  # They are all alike.
+            for column in (*seen, *never[:1]):
+                table = np.zeros((1, answers))
+                table[0, column] = 1.0
+                half[row, never if column in never else column] = alone.spread(table).reach(z)
+        weight = np.broadcast_to(self._weight[:, None], shift.shape)
+        least, most = (-self._shift.old.values, weight - self._shift.old.values) if self._found.old_known else (-weight, weight)
+        low = np.maximum(shift - half, least) - self._failed_then[:, None]
+        high = np.minimum(shift + half + self._failed_now[:, None], most)
+        return np.minimum(low, shift), np.maximum(high, shift)
+
+    def recall(self) -> dict[str, Interval]:
+        """Give, by label, the change of the share that is recognised, all at once."""
+        right, z = right_answers(self._shift.new), self.z(int(np.count_nonzero(self._weight > 0.0)))
+        found = {}
+        for row, (label, change) in enumerate(self._shift.recall.items()):
+            weight = self._weight[row]
+            if weight <= 0.0:
+                found[label] = Interval(float("nan"), -1.0, 1.0)
+                continue
+            table = right[row : row + 1] / weight
+            half = 2.0 if self._blind[row] else self._found.of_label(row).spread(table).reach(z)
+            low, high = half + self._failed_then[row] / weight, half + self._failed_now[row] / weight
+            found[label] = Interval(change.change, max(-1.0, change.change - low), min(1.0, change.change + high))
+        return found
+
+    def precision(self) -> dict[str, Interval]:
+        """Give, by label, the change of the share of what is taken for it that is it, all at once."""
+        right, z = right_answers(self._shift.new), self.z(len(self._shift.new.labels))
+        unknown = float(self._weight[self._blind].sum())
+        found = {}
+        for row, (label, change) in enumerate(self._shift.precision.items()):
+            tables, totals = [], []
+            for matrix in self._sides:
+                column = _column(matrix.predictions, label, matrix.values.shape)
+                total = float((matrix.values * column).sum())
+                share = float(matrix.values[row] @ right[row]) / total if total > 0.0 else 0.0
+                tables.append((right * (np.arange(len(right)) == row)[:, None] - share * column) / max(total, 1e-300))
+                totals.append((column, total))
+            failed = [float(side.sum()) for side in (self._failed_then, self._failed_now)]
+            # Of what little is answered nothing can be said: its share of all answers must be known to be above 0 itself.
+            known = totals[1][1] - self._found.spread(totals[1][0]).reach(z) - failed[1] - unknown
+            if min(known, totals[0][1] - failed[0]) <= 0.0 or self._blind[row] or np.isnan(change.change):
+                found[label] = Interval(change.change, -1.0, 1.0)
+                continue
+            half = self._found.spread(tables[1], tables[0]).reach(z) * totals[1][1] / known
+            half += (failed[0] + failed[1] + unknown) / known
+            found[label] = Interval(change.change, max(-1.0, change.change - half), min(1.0, change.change + half))
+        return found
+
+    def norm(self) -> Interval:
+        """Give the Frobenius norm of the shift: no further from the estimate than the estimate from the shift."""
+        norm, bound = self._shift.norm, self._found.matrix.bound(self._confidence)
+        return Interval(norm, max(0.0, norm - bound), min(LARGEST, norm + bound))
+
+    def differing(self) -> Interval | None:
+        """Give the share of all answers that are not as before."""
+        share = self._found.differing
+        if share is None:
+            return None
+        spread = self._found.now[0].differing()
+        half = spread.reach(self.z()) + float(self._weight[self._blind].sum())
+        return Interval(share, max(0.0, share - half), min(1.0, share + half))
+
+    def cost(self, objective: Objective) -> Interval | None:
+        """Give the change of what mistakes cost, an item."""
+        if not objective.linear or objective.accuracy:
+            return None
+        table = objective.table(self._shift.new.labels, self._shift.new.predictions)
+        change = float((table * self._shift.values).sum())
+        far = np.ptp(table, axis=1)
+        half = self._found.spread(table).reach(self.z()) + float((far * self._weight)[self._blind].sum())
+        half += float(far @ (self._failed_then + self._failed_now))
+        return Interval(change, change - half, change + half)
+
+    def all(self, objective: Objective) -> Readings:
+        """Read everything."""
+        low, high = self.entries()
+        return Readings(low, high, self.recall(), self.precision(), self.norm(), self.differing(), self.cost(objective))
+
+    def read(self, kind: str, objective: Objective) -> Iterator[tuple[Interval, int]]:
+        """Give the intervals of what a tolerance is on, and whether more of it is better (1) or worse (-1)."""
+        if kind == "accuracy":
+            yield self.accuracy(), 1
+        elif kind in ("recall", "precision"):
+            yield from ((interval, 1) for interval in (self.recall() if kind == "recall" else self.precision()).values())
+        elif kind == "cost":
+            cost = self.cost(objective)
+            if cost is not None:
+                yield cost, -1
+        else:
+            low, high = self.entries()
+            right = right_answers(self._shift.new)
+            for at in zip(*np.nonzero(np.broadcast_to(self._weight[:, None] > 0.0, low.shape)), strict=True):
+                yield Interval(float(self._shift.values[at]), float(low[at]), float(high[at])), 1 if right[at] else -1
+
+
+def _failed(values: Floats, predictions: tuple[str, ...]) -> Floats:
+    """Give the share of items (L,) that were not answered at all."""
+    return values[:, predictions.index(ERROR)] if ERROR in predictions else np.zeros(len(values))
+
+
+def _column(predictions: tuple[str, ...], name: str, shape: tuple[int, ...]) -> Floats:
+    table = np.zeros(shape)
+    if name in predictions:
+        table[:, predictions.index(name)] = 1.0
+    return table
+
+
+def verdict(reader: Reader, tolerance: Tolerance, objective: Objective) -> tuple[str, str | None]:
+    """Say whether a change matters, and if so whether it is better or worse.
+
+    Changed if all of some interval is outside its tolerance, unchanged if all intervals are inside, else undecided.
+    """
+    worse = better = False
+    inside = True
+    for kind, limit in tolerance.limits.items():
+        slack = limit + 1e-12  # What rounding alone may make of no change.
+        for interval, good in reader.read(kind, objective):
+            if interval.low > slack or interval.high < -slack:
+                gained = (interval.low > 0.0) == (good > 0)
+                worse, better = worse or not gained, better or gained
+            inside = inside and -slack <= interval.low and interval.high <= slack
+    if worse or better:
+        return "changed", "worse" if worse else "better"
+    return ("unchanged" if inside else "undecided"), None
+
+
+def judged(
+    found: Estimated | None,
+    strata: Strata,
+    places: Ints,
+    *,
+    finished: bool,
+    tolerance: Tolerance,
+    confidence: float,
+    objective: Objective | None = None,
+    looks: Looks | None = None,
+) -> dict[str, Any]:
+    """Give what an assessment says of a change; of a run that did not come to its end there is no verdict."""
+    limits = {"tolerance": tolerance.to_json(), "confidence": confidence}
+    if found is None:
+        nothing = dict.fromkeys(("shift", "accuracy_change", "error_bound", "readings", "direction"))
+        return {"verdict": "undecided", "surprising": (), **nothing, **limits}
+    wanted = objective or Objective()
+    reader = Reader(found, confidence, looks)
+    several = Reader(found, 1.0 - (1.0 - confidence) / len(tolerance.limits), looks)
+    said, direction = verdict(several, tolerance, wanted) if finished else ("undecided", None)
+    return {
+        **limits,
+        "verdict": said,
+        "direction": direction,
+        "shift": found.shift,
+        "accuracy_change": (several if len(tolerance.limits) > 1 else reader).accuracy(),
+        "error_bound": found.matrix.bound(confidence),
+        "readings": reader.all(wanted),
+        "surprising": surprising(found.shift, found.deviations, strata, places),
+    }
