@@ -7,34 +7,16 @@ a rewrite, and an API that did not change.
 """
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import intervals
-import numpy as np
-from fewer import updates
+from intervals import cases
 
-import masa
-from masa.old import Old
 from masa.plan import Settings
-from masa.records import Column, StoppingReport
+from masa.records import StoppingReport
 from masa.rehearse import rehearse
 from masa.stopping import Stopping
 
 METHODS = ("auto", "paired")
-
-
-def cases(folder: Path) -> Iterator[tuple[str, masa.Dataset, Old, Column, float, tuple[str, ...]]]:
-    """Give name, data, old and new answers, an error to aim at and free answers."""
-    for update in updates(folder):
-        data = update.data
-        sure = None if update.old_confidence is None else data.numbers[update.old_confidence]
-        old = Old(np.arange(len(data)), data.predictions[update.old], complete=True, confidence=sure)
-        yield update.name, data, old, data.predictions[update.new], 2 * update.target, update.also
-    for case in intervals.UPDATES:
-        data, before, new = intervals.loaded(case, folder)
-        old = Old(np.arange(len(data)), before, complete=True, confidence=data.difficulty)
-        yield case.name if case.how else f"{case.name}, from {case.old}", data, old, new, 0.02, ()
 
 
 def shown(report: StoppingReport) -> str:
@@ -55,14 +37,19 @@ def main() -> None:
         + "|---" * 9
         + "|"
     )
-    for name, data, old, new, target, also in cases(folder):
-        before = np.array(old.answers.values, object)[old.answers.codes]
-        share = np.mean(before != np.array(new.values, object)[new.codes])
+    for case in cases(folder):
+        name, share, target = case.name, case.changed, case.target
         for rule in rules:
             stopping = Stopping(target_error=target) if rule == "target" else Stopping(decide=True)
             for method in methods:
                 report = rehearse(
-                    data, new=new, old=old, settings=Settings(method, also=also), stopping=stopping, runs=runs, workers=2
+                    case.data,
+                    new=case.new,
+                    old=case.old,
+                    settings=Settings(method, also=case.also),
+                    stopping=stopping,
+                    runs=runs,
+                    workers=2,
                 )
                 words = f"error {target:.2%}" if rule == "target" else "verdict at 1%"
                 print(f"| {name} | {share:.1%} | {words} | {method} | {shown(report)} |", flush=True)

@@ -103,20 +103,8 @@ async def assess_async(
     spending = budgeted(asked, budget, money)
     with opened(store) as kept:
         data, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
-        if (
-            chosen.cheap is not None
-            and data.labelled.all()
-            and not chosen.also
-            and data.difficulty is None
-            and old.confidence is None
-        ):
-            kind, column = chosen.cheap
-            data = helped(
-                data, column, kind=kind, folder=None if store is None else kept.path.parent / "cache", progress=progress
-            )
-            chosen = replace(chosen, also=(CHEAP,), difficulty="the confidence of a cheap model")
-        elif chosen.cheap is not None and not data.labelled.all():
-            data = replace(data, notes=(*data.notes, "no cheap model was trained: some items have no label"))
+        folder = None if store is None else kept.path.parent / "cache"
+        data, chosen = with_cheap_model(data, old, chosen, folder=folder, progress=progress)
         plan = Plan.of(data, old, chosen)
         _refuse_other_strata(old, chosen, plan)
         draft = Draft(
@@ -155,6 +143,21 @@ async def assess_async(
 
 
 assess = live.waiting(assess_async)
+
+
+def with_cheap_model(
+    data: Dataset, old: Old, settings: Settings, *, folder: Path | None, progress: Progress | None
+) -> tuple[Dataset, Settings]:
+    """Train a cheap model, where one may be and nothing else tells easy items from hard ones."""
+    if settings.cheap is None:
+        return data, settings
+    if not data.labelled.all():
+        return replace(data, notes=(*data.notes, "no cheap model was trained: some items have no label")), settings
+    if settings.also or data.difficulty is not None or old.confidence is not None:
+        return data, settings
+    kind, column = settings.cheap
+    data = helped(data, column, kind=kind, folder=folder, progress=progress)
+    return data, replace(settings, also=(CHEAP,), difficulty="the confidence of a cheap model")
 
 
 def drawn(data: Dataset, past: journal.Past, places: Ints) -> Draws | None:

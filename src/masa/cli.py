@@ -324,6 +324,87 @@ def assess(
     return found.exit_code
 
 
+def plan(
+    data: OptionalData = None,
+    label: OptionalLabel = None,
+    id: Id = None,
+    input: Input = None,
+    api: ApiName = None,
+    price: Annotated[str | None, typer.Option(metavar="P", help="Money a query, where the API's is not known.")] = None,
+    old: Old = None,
+    old_confidence: OldConfidence = None,
+    also: Also = None,
+    text: TextOf = None,
+    image: ImageOf = None,
+    sound: SoundOf = None,
+    cost: CostOf = None,
+    group: GroupOf = None,
+    baseline: Annotated[
+        int | None, typer.Option(metavar="RUN", help="Plan from this run. [default: the newest baseline]")
+    ] = None,
+    difficulty: Difficulty = None,
+    levels: OptionalLevels = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Methods to compare; may be repeated. [default: auto, masa, post-stratified]"),
+    ] = None,
+    changed: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="Share of answers that may have changed. [default: as earlier runs found, or 3%]"),
+    ] = None,
+    target_error: Annotated[
+        list[str] | None,
+        typer.Option(metavar="E", help="Errors of the shift to price: 1%,0.5%; may be repeated. [default: 2%,1%,0.5%,0.25%]"),
+    ] = None,
+    budgets: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Numbers of queries to tell the worth of. [default: 100,500,2000]")
+    ] = None,
+    confidence: OptionalConfidence = None,
+    mix: Mix = None,
+    seed: OptionalSeed = None,
+    runs: Annotated[int, typer.Option(metavar="R", help="Assessments a method that are played.")] = 100,
+    config: ConfigFile = None,
+    store: StoreFile = None,
+    name: Name = None,
+    force: Annotated[bool, typer.Option("--force", help="Plan from a baseline that is not comparable.")] = False,
+    plot: Plot = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Tell what a precision costs and what a budget buys. Asks nothing, spends nothing."""
+    from masa.budget import amount, billionths
+    from masa.forecast import forecast
+    from masa.report import chart, terminal
+
+    if plot is not None:
+        chart.check(plot)
+    given = {**locals(), "price": None, "budget": None, "money": None, "concurrency": None, "rate": None}
+    given |= {"method": None, "target_error": None, "api": api or (f"replay:{old}" if old and config is None else None)}
+    task = prepared(given)
+    with running(quiet=quiet, verbose=verbose) as progress:
+        found = forecast(
+            task.data,
+            task.client,
+            baseline=task.old if task.old is not None and baseline is None else baseline,
+            settings=task.settings,
+            changed=None if changed is None else share(changed, "--changed"),
+            errors=[share(error, "--target-error") for error in names(target_error)] or None,
+            budgets=whole_numbers(budgets),
+            methods=names(method) or None,
+            price=None if price is None else amount(billionths(price)),
+            runs=runs,
+            name=task.config.name,
+            store=task.config.store,
+            force=force,
+            progress=progress,
+        )
+    if plot is not None:
+        chart.save(chart.replay(found.replay, title=f"If {100 * found.changed:.2g}% of the answers changed"), plot)
+    print_json(found.to_dict()) if as_json else terminal.show(terminal.forecast(found))
+    say(() if quiet else (*found.notes, *([f"wrote {plot}"] if plot else [])))
+
+
 def baseline(
     data: OptionalData = None,
     label: OptionalLabel = None,
@@ -647,7 +728,7 @@ def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet 
         told(terminal.estimate(result.found.shift, result.true, queries=result.found.queries, items=result.found.items))
 
 
-for command in (init, validate, baseline, assess, accept, compare, report, history, replay, difficulty, clients, demo):
+for command in (init, validate, baseline, plan, assess, accept, compare, report, history, replay, difficulty, clients, demo):
     app.command()(command)
 
 

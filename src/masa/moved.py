@@ -1,26 +1,27 @@
 """Did anything change at all? Answers that differ are proof, unless the API contradicts itself anyway."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
 from masa.change import Estimated
 from masa.clues import ranks
 from masa.dataset import Dataset
-from masa.intervals import normal
+from masa.intervals import Sample, normal
 from masa.old import Old
 from masa.records import ERROR, Bools, ChangedItem, Codes, Column, Floats, Ints
 from masa.sure import Looks
 
-SURE = 0.02
+SURE = 0.035
 """The chance of an error in saying that an API moved that contradicts itself."""
 
 PARTS = 5
 """Noise is compared among items of about the same confidence, in so many parts of equal size."""
 
-FALLS = 0.5
-"""From part to part answers are taken to change that much less often."""
+FLOOR = 0.9
+"""How much it counts that answers differ more often than by noise; the rest is that they differ in one direction."""
 
 SAME = 1e-9
 """Confidences that differ by no more are the same."""
@@ -80,35 +81,58 @@ def moved(
 def _beyond_noise(
     found: Estimated | None, old: Old, compared_to: list[int], differing: Mapping[int, ChangedItem], looks: Looks | None
 ) -> Moved:
-    """Compare how many answers differ with how many of those asked twice did, among items of about the same confidence.
+    """Say whether more answers differ, or differ otherwise, than those of an API would that only contradicts itself.
 
     Each answer counts for the items it stands for: where the API is unsure it is asked more, and contradicts itself more.
     """
     if found is None:
         return Moved("noise")
-    chosen = found.now[0]
-    mine = np.isin(chosen.place, np.array(compared_to, np.int64))
-    places, stands = chosen.place[mine], chosen.stands[mine]
-    if not stands.sum() > 0.0:
+    asked = found.now[0]
+    asked = asked.take(np.isin(asked.place, np.array(compared_to, np.int64)) & (asked.stands > 0.0))
+    if not len(asked.place):
         return Moved("noise")
-    part = _parts(old)
-    again = np.array(list(old.again), np.int64)
-    new = _rates(part[places], stands, np.isin(places, list(differing)))
-    noise = _rates(part[again], np.ones(len(again)), np.array(list(old.again.values()), bool))
+    apart = np.isin(asked.place, list(differing))
+    became = [differing[place] for place in asked.place[apart].tolist()]
+    excess, lopsided = _excess(asked, apart, old), _lopsided(became, asked.stands[apart])
+    if FLOOR * excess + sqrt(1.0 - FLOOR**2) * lopsided <= (looks or normal)(1.0 - 2.0 * SURE):
+        return Moved("noise")
+    floor = f"{100 * old.contradicted / old.repeated:.2g}% of {old.repeated:,} that were asked for twice"
+    return Moved("yes", f"{len(differing):,} of {len(compared_to):,} answers differ, more or otherwise than the {floor} explain")
+
+
+def _excess(asked: Sample, apart: Bools, old: Old) -> float:
+    """Give how much more often answers differ (n,) than those that were asked for twice did, in standard errors.
+
+    Among items of about the same confidence; under the same chance for both, as in the test of Cochran, Mantel and Haenszel.
+    """
+    part, again = _parts(old), np.array(list(old.again), np.int64)
+    new = _Rates.of(part[asked.place], asked.stands, apart)
+    noise = _Rates.of(part[again], np.ones(len(again)), np.array(list(old.again.values()), bool))
+    weight = new.worth * noise.worth / np.maximum(new.worth + noise.worth, 1e-300)
     usual = (new.worth * new.share + noise.worth * noise.share) / np.maximum(new.worth + noise.worth, 1e-300)
     even = usual * (1.0 - usual)
-    known = (new.worth > 0.0) & (noise.worth > 0.0)
-    variance = np.where(known, np.maximum(even / np.maximum(new.worth, 1e-300), new.variance), 0.0)
-    variance += np.where(known, even / np.maximum(noise.worth, 1e-300), 0.0)
-    reach = (looks or normal)(1.0 - 2.0 * SURE / 2.0)
-    sizes = np.bincount(part, minlength=PARTS) / len(part)
-    likely = FALLS ** np.arange(PARTS) * new.worth * noise.worth / np.maximum(new.worth + noise.worth, 1e-300)
-    for weight in (np.where(known, sizes, 0.0), np.where(known, likely, 0.0)):
-        scatter = float(np.sqrt((weight**2 * variance).sum()))
-        if scatter > 0.0 and float((weight * (new.share - noise.share)).sum()) > reach * scatter:
-            floor = f"{100 * old.contradicted / old.repeated:.2g}% of {old.repeated:,} answers that were asked for twice"
-            return Moved("yes", f"{len(differing):,} of {len(compared_to):,} answers differ, more than the {floor} explain")
-    return Moved("noise")
+    both = weight > 0.0
+    variance = np.maximum(even[both] / new.worth[both], new.variance[both]) + even[both] / noise.worth[both]
+    scatter = float(np.sqrt((weight[both] ** 2 * variance).sum()))
+    return float((weight * (new.share - noise.share)).sum()) / scatter if scatter > 0.0 else 0.0
+
+
+def _lopsided(became: Sequence[ChangedItem], stands: Floats) -> float:
+    """Give, from those (n,) that differ, how surely one answer became another more often than the other way round.
+
+    An API that only contradicts itself does either equally often, wherever that is (Bowker's test, by weight). The result is
+    a standard normal number then.
+    """
+    from scipy.special import chdtrc, ndtri
+
+    if not became:
+        return 0.0
+    number: dict[tuple[str, str], int] = {}
+    pair = [number.setdefault((min(item.old, item.new), max(item.old, item.new)), len(number)) for item in became]
+    rises = np.array([item.old < item.new for item in became])
+    balance, squares = np.bincount(pair, np.where(rises, stands, -stands)), np.bincount(pair, stands**2)
+    chance = float(chdtrc(len(squares), float((balance**2 / squares).sum())))
+    return -float(ndtri(min(max(chance, 1e-300), 1.0 - 1e-12)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,14 +144,14 @@ class _Rates:
     """answers' worth"""
     variance: Floats
 
-
-def _rates(part: Codes, stands: Floats, happened: Bools) -> _Rates:
-    total = np.bincount(part, stands, PARTS)
-    whole = np.where(total > 0.0, total, 1.0)
-    share = np.bincount(part, stands * happened, PARTS) / whole
-    squares = np.bincount(part, stands**2, PARTS)
-    variance = np.bincount(part, stands**2 * (happened - share[part]) ** 2, PARTS) / whole**2
-    return _Rates(share, np.where(squares > 0.0, total**2 / np.where(squares > 0.0, squares, 1.0), 0.0), variance)
+    @classmethod
+    def of(cls, part: Codes, stands: Floats, happened: Bools) -> "_Rates":
+        total = np.bincount(part, stands, PARTS)
+        whole = np.where(total > 0.0, total, 1.0)
+        share = np.bincount(part, stands * happened, PARTS) / whole
+        squares = np.bincount(part, stands**2, PARTS)
+        variance = np.bincount(part, stands**2 * (happened - share[part]) ** 2, PARTS) / whole**2
+        return cls(share, total**2 / np.where(squares > 0.0, squares, 1.0), variance)
 
 
 def _parts(old: Old) -> Codes:

@@ -21,7 +21,7 @@ from masa.records import ERROR, Answer, Column, Floats, Matrix, Progress, Query,
 from masa.replay import Recorded, cores
 from masa.stopping import Stopping
 from masa.strata import Strata
-from masa.sure import Looks, Reader
+from masa.sure import Reader
 from masa.weighed import Draws
 
 STOPS = ("target", "decide", "budget")
@@ -89,6 +89,8 @@ class Ended:
     """whether what was to be known lies inside its interval, or its error below its bound"""
     verdict: str
     moved: str
+    width: float
+    """of the interval for the change of accuracy"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,14 +138,11 @@ class Rehearsal:
         early = why if len(asked) < self.most and queries else None
         ended = early or ("exhausted" if len(asked) >= len(self.data) else "budget")
         did = moved(found, old, *differences(self.data, old, places, answers), looks=looks)
-        return Ended(len(asked), ended, self._covered(found, truth, looks), self.stopping.verdict(found, looks), did.said)
-
-    def _covered(self, found: Estimated, truth: Shift, looks: Looks | None) -> bool:
-        confidence = self.stopping.confidence
+        interval, change = Reader(found, self.stopping.confidence, looks).accuracy(), truth.accuracy.change
+        covered = interval.low - 1e-12 <= change <= interval.high + 1e-12
         if self.stopping.target_error is not None:
-            return found.shift.error(truth) <= found.matrix.bound(confidence) + 1e-12
-        interval, change = Reader(found, confidence, looks).accuracy(), truth.accuracy.change
-        return interval.low - 1e-12 <= change <= interval.high + 1e-12
+            covered = found.shift.error(truth) <= found.matrix.bound(self.stopping.confidence) + 1e-12
+        return Ended(len(asked), ended, covered, self.stopping.verdict(found, looks), did.said, interval.high - interval.low)
 
     def _noisy(self, noise: Noise, seed: int) -> tuple[Old, Column]:
         """Give old and new answers as an API that contradicts itself would, and what those asked twice said."""
@@ -304,6 +303,7 @@ def _summary(ended: Sequence[Ended], matters: bool) -> StoppingReport:
         misses=float(np.mean([one.verdict == "unchanged" for one in ended])) if matters else None,
         early=float(np.mean([one.stopped in ("target", "decided") for one in ended])),
         noticed=float(np.mean([one.moved == "yes" for one in ended])),
+        width=float(np.mean([one.width for one in ended])),
     )
 
 

@@ -403,6 +403,7 @@ class Study:
             queries_for_target=needed,
             queries_range=spread,
             first_change=_first_change(outcome.first),
+            noticed=tuple(float(np.mean((outcome.first > 0) & (outcome.first <= budget))) for budget in self.stops),
             group_errors=tuple(tuple(row) for row in np.sqrt(outcome.groups.T / self.runs).tolist()),
             draws_per_second=outcome.asked / max(outcome.seconds, 1e-9),
             path=tuple(

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from masa.history import Run
 from masa.objective import Tolerance
-from masa.records import ERROR, INVALID, Assessment, Baseline, Interval, Matrix, Replay, Shift
+from masa.records import ERROR, INVALID, Assessment, Baseline, Forecast, Interval, Matrix, Replay, Shift
 from masa.report import counted, percent, plain, points
 
 BUDGETS_ACROSS = 3
@@ -52,6 +52,47 @@ def replay(result: Replay, *, source: str) -> RenderableType:
     if result.groups:
         tables += [Text("\nError of each group's change of right answers, root mean square", style="bold"), _group_errors(result)]
     return Group(*parts, *tables)
+
+
+def forecast(found: Forecast) -> RenderableType:
+    """Lay out what a precision costs, what a budget buys, and what it cannot see."""
+    sure = percent(found.confidence)
+    head = (
+        f"{found.items:,} items, of whose answers {percent(found.changed)} are taken to have changed ({plain(found.why)})\n"
+        "Nothing was asked and nothing was spent: these are assessments of a change that was made up."
+    )
+
+    def told(queries: int | None) -> str:
+        money = found.money(queries)
+        return "-" if queries is None else f"{queries:,}" + ("" if money is None else f"  ({money:,.2f})")
+
+    costs = _table()
+    costs.add_column("error of the shift", no_wrap=True)
+    for name in found.costs[0].queries if found.costs else ():
+        costs.add_column(name, justify="right", no_wrap=True)
+    costs.add_column("--target-error stops", justify="right", no_wrap=True)
+    costs.add_column("")
+    for cost in found.costs:
+        beyond = "saying that nothing changed is as good" if cost.beyond else ""
+        costs.add_row(percent(cost.error), *map(told, cost.queries.values()), told(cost.until_sure), beyond)
+    buys = _table()
+    for name in ("queries", f"error, {sure}", "accuracy, give or take"):
+        buys.add_column(name, justify="right", no_wrap=True)
+    for size in found.sizes:
+        buys.add_column(f"{100 * size:g}%", justify="right", no_wrap=True)
+    for bought in found.buys:
+        chances = [f"{100 * chance:.0f}%" for chance in bought.noticed]
+        buys.add_row(told(bought.queries), percent(bought.error), f"{100 * bought.accuracy:.2g} points", *chances)
+    money = "" if found.price is None else " (and money)"
+    return Group(
+        Text(head),
+        Text(f"\nQueries{money} for an error of the shift (Frobenius norm) at a confidence of {sure}", style="bold"),
+        costs,
+        Text(f"\nWhat a budget buys with {found.method}, and the chance to notice if so many answers changed", style="bold"),
+        buys,
+        Text("\nWhat it cannot see", style="bold"),
+        Text("\n".join(f"  {words}" for words in found.blind)),
+    )
 
 
 def _stops(result: Replay) -> Table:

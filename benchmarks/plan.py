@@ -1,0 +1,54 @@
+"""What `masa plan` promises, against what replays of the real change then need: the table in docs/sure.md.
+
+python benchmarks/plan.py FOLDER [RUNS]   FOLDER holds frugalml/, vader/ and llmdrift/
+
+The plan knows the old answers and the share of answers that changed, and nothing else of the change.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from fewer import updates
+
+from masa.forecast import made, queries_for
+from masa.old import Old
+from masa.plan import Settings
+from masa.replay import replay
+
+
+def main() -> None:
+    folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100
+    print(f"{runs} runs\n\n| case | changed | error | promised | needed | promised / needed |\n|---|---|---|---|---|---|")
+    for update in updates(folder):
+        data = update.data
+        old, new = data.predictions[update.old], data.predictions[update.new]
+        share = float(np.mean(np.array(old.values, object)[old.codes] != np.array(new.values, object)[new.codes]))
+        sure = None if update.old_confidence is None else data.numbers[update.old_confidence]
+        known = Old(np.arange(len(data)), old, complete=True, confidence=sure)
+        settings = Settings("auto", also=update.also)
+        planned = made(data, known, settings, runs=runs, methods=("auto",))
+        promised = queries_for(
+            planned.replay(share, methods=("auto",), budgets=(500,), error=update.target).curves[0], update.target
+        )
+        real = replay(
+            data,
+            new=update.new,
+            old=update.old,
+            old_confidence=update.old_confidence,
+            new_confidence=update.new_confidence,
+            also=update.also,
+            text=update.text,
+            methods=("auto",),
+            budgets=(500,),
+            runs=runs,
+            target_error=update.target,
+        )
+        needed = real.curves[0].queries_for_target
+        ratio = "-" if promised is None or needed is None else f"{promised / needed:.2f}"
+        both = " | ".join("-" if queries is None else f"{queries:,}" for queries in (promised, needed))
+        print(f"| {update.name} | {share:.1%} | {update.target:.2%} | {both} | {ratio} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
