@@ -347,6 +347,15 @@ def next_batch(
 
 
 @jit
+def one_chance(
+    items: Items, cells: Cells, goal: Goal, prior: Prior, asked: Codes, changed: Floats, target: Codes, done: Bools
+) -> Floats:
+    """Give the chance of each item (N,) to be the next one, from what the items asked (n,) answered."""
+    model = fit(items, cells, goal, prior, asked, changed)
+    return chances(items, cells, goal, model, moments(items, cells, goal, asked, target), done, 1)
+
+
+@jit
 def outlived(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes, counts: Floats) -> bool:
     """Say whether the labels of the items asked (n,) tell their new answers better than their old answers do.
 

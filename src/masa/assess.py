@@ -17,6 +17,7 @@ from masa.dataset import Dataset
 from masa.engine import Limits, Stopped
 from masa.errors import UsageError
 from masa.history import Draft
+from masa.intervals import normal
 from masa.live import Choice, Session, Spending
 from masa.moved import differences, moved
 from masa.objective import Objective, Tolerance
@@ -63,6 +64,7 @@ async def assess_async(
     target_error: float | None = None,
     decide: bool = False,
     canary: int = 0,
+    strict: bool = False,
     limits: Limits | None = None,
     name: str = "default",
     store: "str | Path | None" = DEFAULT,
@@ -80,7 +82,8 @@ async def assess_async(
     `old_confidence` and `also` name columns of the data: numbers, and answers that are free. `weights` says what is to be known.
     `cheap`, such as ("text", "review"), names an input column that a cheap model is trained on where nothing better is known.
     It may stop earlier: once the error of the shift is at most `target_error`, with `decide` once the verdict is certain, and
-    after `canary` queries, the most telling ones first, if none of them shows a change.
+    after `canary` queries, the most telling ones first, if none of them shows a change. What is said of a `strict` run holds
+    however often one looks, at all times at once, and takes about twice the queries.
     Everything is journalled in the store, so that the same call goes on where it was interrupted; `store=None` keeps nothing.
     """
     asked = as_client(client, data)
@@ -98,8 +101,9 @@ async def assess_async(
         target_error=target_error,
         decide=decide,
         canary=canary,
+        strict=strict,
     )
-    stopping = Stopping(chosen.target_error, chosen.decide, chosen.tolerance, chosen.confidence, chosen.objective)
+    stopping = Stopping(chosen.target_error, chosen.decide, chosen.tolerance, chosen.confidence, chosen.objective, chosen.strict)
     spending = budgeted(asked, budget, money)
     with opened(store) as kept:
         data, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
@@ -165,8 +169,9 @@ def drawn(data: Dataset, past: journal.Past, places: Ints) -> Draws | None:
     if not past.draws:
         return None
     place = live.places(data, past.draws)
-    by_place = {place[key]: draw for key, draw in past.draws.items() if key in place}
-    return Draws.of([by_place[item] for item in places.tolist()])
+    by_place = {place[key]: (draw, number) for number, (key, draw) in enumerate(past.draws.items()) if key in place}
+    draws, order = zip(*(by_place[item] for item in places.tolist()), strict=True)
+    return Draws.of(draws, order)
 
 
 def conclude(
@@ -209,7 +214,7 @@ def conclude(
     if called and ", " in called:
         notes.append(f"the provider named more than one version during this run: {called}")
     finished = stopped not in ("failures", "interrupted")
-    groups, gap = ((), None) if found is None else by_group(found, data, old, places, settings.confidence)
+    groups, gap = ((), None) if found is None else by_group(found, data, old, places, settings.confidence, looks or normal)
     result = Assessment(
         run=session.run.id,
         **judged(
@@ -307,7 +312,7 @@ def _identity(settings: Settings, plan: Plan, old: Old) -> dict[str, Any]:
     same = {"method": plan.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": plan.difficulty}
     turns = plan.layout is not None and plan.layout.rest.may
     more = {"also": list(settings.also), "weights": settings.objective.identity(), "turns": turns}
-    more["decide"] = settings.decide
+    more |= {"decide": settings.decide, "strict": settings.strict}
     if old.run is None:
         more |= {"old": old.answers.name, "old_confidence": settings.old_confidence}
     return same | {key: value for key, value in more.items() if value}
@@ -440,7 +445,8 @@ class Told:
     def _estimated(self, *, finite: bool) -> Estimated:
         items = list(self._answered)
         draws = [draw for item in items if (draw := self._asked[item].draw) is not None]
-        places, found = np.array(items, np.int64), Draws.of(draws) if draws else None
+        number = {item: place for place, item in enumerate(self._asked)} if draws else {}
+        places, found = np.array(items, np.int64), Draws.of(draws, [number[item] for item in items]) if draws else None
         return self._plan.estimated(self._old, places, self._column(items), found, finite=finite)
 
     def _column(self, items: list[int]) -> Column:

@@ -1,6 +1,6 @@
 """From old and new answers to a change: how large, how sure, where, and whether it matters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from masa.records import (
 )
 from masa.sampler import counted
 from masa.strata import Strata
+from masa.strict import Sequence, in_sequence
 from masa.weighed import Draws, weighed
 
 SURPRISING = 0.05
@@ -56,6 +57,8 @@ class Estimated:
     """whether the old matrix was estimated from the same items as the new one"""
     differing: float | None = None
     """the share of answers that are not as before, where that is known of pairs"""
+    sequence: Sequence | None = None
+    """the answers in the order of their draws, where intervals are to hold at all times at once"""
 
     def labelled(self) -> "Estimated":
         """Leave out the row of items without a label, of which nothing is estimated."""
@@ -93,6 +96,14 @@ class Estimated:
         low, high = change - half - failed_then - self.old_blind, change + half + failed_now + self.accuracy.blind
         return Interval(change, max(-1.0, low), min(1.0, high))
 
+    def bound(self, confidence: float) -> float:
+        """Give what the Frobenius error of the shift stays below."""
+        if self.sequence is None:
+            return self.matrix.bound(confidence)
+        return min(
+            intervals.LARGEST, self.sequence.radius(len(self.shift.new.labels), len(self.shift.new.predictions), confidence)
+        )
+
     def spread(self, table: Floats, before: Floats | None = None) -> Spread:
         """Tell how far the change of a sum over the matrix (L, P) may be off; before is the old matrix's table, if another."""
         then = table if before is None else before
@@ -106,11 +117,19 @@ class Estimated:
     def of_label(self, row: int) -> "Estimated":
         """Keep the answers about one label; tables for their sums have one row."""
         now, then = (tuple(one.of_label(row) for one in side) for side in (self.now, self.then))
-        return replace(self, now=now, then=then, scatter=None if self.scatter is None else self.scatter[row : row + 1])
+        return replace(
+            self,
+            now=now,
+            then=then,
+            scatter=None if self.scatter is None else self.scatter[row : row + 1],
+            sequence=None if self.sequence is None else self.sequence.of_label(row),
+        )
 
     def answered(self) -> Ints:
         """Give the predictions that the answers are, or were."""
         parts = [codes for one in (*self.now, *self.then) for codes in (one.new, one.old)]
+        if self.sequence is not None:
+            parts += [codes[self.sequence.label == 0] for codes in (self.sequence.new, self.sequence.old)]
         if self.scatter is not None:
             parts.append(np.flatnonzero(self.scatter.any(axis=0)))
         return np.unique(np.concatenate(parts))
@@ -123,6 +142,14 @@ class Estimated:
 def right_answers(matrix: Matrix) -> Floats:
     """Give 1 for the entries of right answers, 0 for the others (L, P)."""
     return np.array([[float(label == name) for name in matrix.predictions] for label in matrix.labels])
+
+
+def estimated_in_sequence(layout: Layout, strata: Strata, old: Old, places: Ints, answers: Column, draws: Draws) -> Estimated:
+    """Estimate the shift from answers to items that were drawn one by one; how sure it is holds at all times at once."""
+    shift, found = in_sequence(layout, strata, places, answers, draws, old=old.answers)
+    rows, columns = shift.values.shape
+    spread = Spread(found.variance(rows, columns), 0.0)
+    return Estimated(shift, spread, spread, found.deviations(rows, columns), differing=found.differing(), sequence=found)
 
 
 def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite: bool) -> Estimated:
@@ -264,9 +291,12 @@ def estimated_in_batches(
 
 
 def by_group(
-    found: Estimated, data: Dataset, old: Old, places: Ints, confidence: float
+    found: Estimated, data: Dataset, old: Old, places: Ints, confidence: float, reach: Callable[[float], float]
 ) -> tuple[tuple[GroupReport, ...], Gap | None]:
-    """Tell how the share of right answers changed in each group, and the gap between the best and the worst of them before."""
+    """Tell how the share of right answers changed in each group, and the gap between the best and the worst of them before.
+
+    All at once: reach gives how many standard errors an interval of some confidence reaches.
+    """
     group = data.group
     if group is None or not found.groups:
         return (), None
@@ -276,8 +306,10 @@ def by_group(
     before = np.bincount(group.codes, right, len(group.values)) / np.maximum(items, 1)
     asked = np.bincount(group.codes[places[data.labelled[places]]], minlength=len(group.values))
 
+    z = reach(1.0 - (1.0 - confidence) / (1 + np.count_nonzero(items)))
+
     def interval(change: float, spread: Spread) -> Interval:
-        margin = spread.margin(confidence)
+        margin = spread.margin(confidence, z)
         return Interval(change, max(-1.0, change - margin), min(1.0, change + margin))
 
     reports = tuple(

@@ -123,6 +123,9 @@ Canary = Annotated[
     typer.Option("--canary", metavar="N", help="Ask N telling items first, and go on only if one of them changed."),
 ]
 CanaryOk = Annotated[bool | None, typer.Option("--canary-ok", help="A canary that saw nothing is exit code 0, not 3.")]
+StrictOf = Annotated[
+    bool | None, typer.Option("--strict", help="Intervals that hold at all times at once; takes about twice the queries.")
+]
 FailOn = Annotated[str | None, typer.Option(metavar="WHAT", help="Changes that are exit code 1: any or worse. [default: any]")]
 Concurrency = Annotated[int | None, typer.Option(metavar="N", help="Calls under way at the most. [default: 64]")]
 RateOf = Annotated[str | None, typer.Option("--rate", metavar="R", help="Calls a second at the most: 5, 500/s or 600/min.")]
@@ -188,6 +191,7 @@ def replay(
         str, typer.Option(metavar="WHERE", help="evenly, or unsure: only among the least confident fifth.")
     ] = "evenly",
     repeat: Annotated[int, typer.Option(metavar="N", help="Items asked twice, by which the noise is known.")] = 500,
+    strict: Annotated[bool, typer.Option("--strict", help="In those, intervals that hold at all times at once (auto).")] = False,
     seed: Seed = 0,
     plot: Plot = None,
     as_json: Json = False,
@@ -217,7 +221,7 @@ def replay(
             difficulty=difficulty,
             progress=progress,
         )
-        if stop is None and (tolerance is not None or noise is not None):
+        if stop is None and (tolerance is not None or noise is not None or strict):
             raise UsageError(
                 "only whole assessments have a tolerance or noise", hint="play them with --stop target, decide or budget"
             )
@@ -245,6 +249,7 @@ def replay(
                 stop=stop,
                 tolerance=tolerance,
                 noise=wild,
+                strict=strict,
                 levels=levels,
                 mix=shares(mix),
                 weights=weights,
@@ -287,6 +292,7 @@ def assess(
     canary: Canary = None,
     canary_ok: CanaryOk = None,
     fail_on: FailOn = None,
+    strict: StrictOf = None,
     mix: Mix = None,
     weights: Weights = None,
     seed: OptionalSeed = None,
@@ -768,7 +774,7 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "assess.tolerance": given.get("tolerance"),
         "assess.confidence": _optional_share(given, "confidence"),
         "assess.target_error": _optional_share(given, "target_error"),
-        **{f"assess.{key}": given.get(key) for key in ("decide", "canary", "canary_ok", "fail_on")},
+        **{f"assess.{key}": given.get(key) for key in ("decide", "canary", "canary_ok", "fail_on", "strict")},
         "limits.concurrency": given["concurrency"],
         "limits.rate": given["rate"],
     }

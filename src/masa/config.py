@@ -120,6 +120,8 @@ class AssessKeys(Settings):
     """queries after which to go on only if something changed"""
     canary_ok: bool = False
     fail_on: Literal["any", "worse"] = "any"
+    strict: bool = False
+    """intervals that hold at all times at once"""
 
 
 class LimitKeys(Settings):
@@ -238,6 +240,7 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
         canary=keys.canary,
         fail_on=keys.fail_on,
         canary_ok=keys.canary_ok,
+        strict=keys.strict,
     )
     return Task(config, data, client, data.predictions[columns.old] if columns.old else None, settings)
 

@@ -120,12 +120,11 @@ class Tolerance:
             given = {kind.strip() if sign else "accuracy": value if sign else kind for kind, sign, value in parts}
         if not isinstance(given, Mapping):
             given = {"accuracy": given}
-        limits = {str(kind): _limit(str(kind), value) for kind, value in given.items()}
-        strange = [kind for kind in limits if kind not in KINDS]
-        if strange or not limits:
+        strange = [kind for kind in given if kind not in KINDS]
+        if strange or not given:
             what = f"there is no tolerance on {strange[0]!r}" if strange else "the tolerance is empty"
             raise UsageError(what, hint=f"give 0.01, or one of {', '.join(KINDS)} as recall=0.05")
-        return cls(limits)
+        return cls({str(kind): _limit(str(kind), value) for kind, value in given.items()})
 
     @property
     def words(self) -> str:

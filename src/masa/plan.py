@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from masa.change import Estimated, estimated, estimated_in_batches
+from masa.change import Estimated, estimated, estimated_in_batches, estimated_in_sequence
 from masa.clues import Clues, Words
 from masa.dataset import Dataset
 from masa.errors import UsageError
@@ -15,6 +15,7 @@ from masa.records import Column, Ints
 from masa.sampler import Sampler
 from masa.shrunken import Shrunken, adaptive_strata, paired_strata
 from masa.strata import Strata, mixed
+from masa.strict import Sequential
 from masa.turning import Turning
 from masa.weighed import Draws
 
@@ -52,6 +53,8 @@ class Settings:
     """queries after which to go on only if something changed"""
     fail_on: str = "any"
     canary_ok: bool = False
+    strict: bool = False
+    """whether intervals are to hold at all times at once"""
     cheap: tuple[str, str] | None = None
     """text, image or sound, and the column of it: a cheap model is trained where nothing tells easy items from hard ones"""
 
@@ -93,6 +96,7 @@ class Plan:
     rest: Strata | None = None
     """strata to go on with once the old answers tell little"""
     notes: tuple[str, ...] = ()
+    strict: bool = False
 
     @classmethod
     def of(cls, data: Dataset, old: Old, settings: Settings) -> "Plan":
@@ -118,10 +122,13 @@ class Plan:
                 f"the method {method} asks only about items with a label",
                 hint="leave out --unlabelled" if clues else "make a baseline of all items first (masa baseline --unlabelled)",
             )
+        if settings.strict:
+            _check_strict(method, data, old, settings)
         strata, difficulty = stratified(data, old, settings)
         common: dict[str, Any] = {"objective": settings.objective, "cost": data.cost, "seed": settings.seed}
         if method == "predictive" and clues is not None:
-            rest = _unpaired(data, old, settings, others) if settings.method == "auto" and data.group is None else None
+            turns = settings.method == "auto" and data.group is None and not settings.strict
+            rest = _unpaired(data, old, settings, others) if turns else None
             layout = Layout.of(
                 data.label,
                 clues,
@@ -133,10 +140,22 @@ class Plan:
             )
 
             def batches(seed: int) -> Source:
-                first = Predictive(layout, clues, seed=seed)
+                first = (Sequential if settings.strict else Predictive)(layout, clues, seed=seed)
                 return first if rest is None else Turning(first, lambda: Shrunken(rest, **{**common, "seed": seed}))
 
-            return cls(method, data, strata, batches, batches(settings.seed), difficulty, layout, data.group, rest, tuple(notes))
+            return cls(
+                method,
+                data,
+                strata,
+                batches,
+                batches(settings.seed),
+                difficulty,
+                layout,
+                data.group,
+                rest,
+                tuple(notes),
+                settings.strict,
+            )
         if data.group is not None:
             raise UsageError(
                 f"the method {method} does not know groups",
@@ -174,10 +193,28 @@ class Plan:
         """Estimate the shift from these answers."""
         if self.layout is None or draws is None:
             return estimated(self.strata, old, places, answers, finite=finite)
+        if self.strict:
+            return estimated_in_sequence(self.layout, self.strata, old, places, answers, draws)
         found = estimated_in_batches(
             self.layout, self.strata, old, places, answers, draws, group=self.group, rest=self.rest, finite=finite
         )
         return found.labelled()
+
+
+def _check_strict(method: str, data: Dataset, old: Old, settings: Settings) -> None:
+    """Raise where nothing is known that holds at all times at once."""
+    if method != "predictive":
+        raise UsageError(
+            "strict intervals take the old answer of every item", hint="make a baseline of all items, and leave out --method"
+        )
+    if not old.steady:
+        raise UsageError(
+            f"strict intervals are for an API that repeats itself; {old.contradicted:,} of {old.repeated:,} items asked twice "
+            "were answered differently, or too few were asked",
+            hint="leave out --strict",
+        )
+    if settings.canary or data.group is not None or not data.labelled.all():
+        raise UsageError("strict runs know no canary, no groups and no items without a label", hint="leave those out")
 
 
 def _also(data: Dataset, name: str) -> Column:

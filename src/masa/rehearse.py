@@ -141,7 +141,7 @@ class Rehearsal:
         interval, change = Reader(found, self.stopping.confidence, looks).accuracy(), truth.accuracy.change
         covered = interval.low - 1e-12 <= change <= interval.high + 1e-12
         if self.stopping.target_error is not None:
-            covered = found.shift.error(truth) <= found.matrix.bound(self.stopping.confidence) + 1e-12
+            covered = found.shift.error(truth) <= found.bound(self.stopping.confidence) + 1e-12
         return Ended(len(asked), ended, covered, self.stopping.verdict(found, looks), did.said, interval.high - interval.low)
 
     def _noisy(self, noise: Noise, seed: int) -> tuple[Old, Column]:
@@ -229,6 +229,7 @@ def rehearsed(
     stop: str,
     tolerance: "float | str | Mapping[str, float] | None" = None,
     noise: Noise | None = None,
+    strict: bool = False,
     levels: int = 3,
     mix: Mapping[str, float] | None = None,
     weights: "str | Mapping[str, Any] | None" = None,
@@ -239,7 +240,7 @@ def rehearsed(
     old = columned(data, data.predictions[recorded.old or ""], recorded.old_confidence)
     target = result.target_error if stop == "target" else None
     objective = Objective.read(weights)
-    stopping = Stopping(target, stop == "decide", Tolerance.read(tolerance), result.confidence, objective)
+    stopping = Stopping(target, stop == "decide", Tolerance.read(tolerance), result.confidence, objective, strict)
     curves = []
     for curve in result.curves:
         if curve.method not in METHODS or (curve.method == "uniform" and mix is not None):
@@ -254,6 +255,7 @@ def rehearsed(
             also=recorded.also,
             objective=objective,
             tolerance=stopping.tolerance,
+            strict=strict,
         )
         report = rehearse(
             data,

@@ -30,6 +30,8 @@ class Stopping:
     tolerance: Tolerance = field(default_factory=Tolerance)
     confidence: float = 0.95
     objective: Objective = field(default_factory=Objective)
+    strict: bool = False
+    """whether intervals hold at all times at once, however often one looks"""
 
     def __post_init__(self) -> None:
         if self.target_error is not None and not 0.0 < self.target_error < 1.0:
@@ -37,10 +39,12 @@ class Stopping:
 
     def looks(self, most: int, items: int) -> Looks | None:
         """Give how far intervals reach whose verdict is looked at until most of the items are answered; None for once only."""
-        return partial(critical, looks(most), items) if self.decide else None
+        return partial(critical, looks(most), items) if self.decide and not self.strict else None
 
     def next_verdict(self, answers: int) -> int | None:
         """Give after how many answers to look at the verdict next, or None for never."""
+        if self.decide and self.strict:
+            return max(FIRST_LOOK, answers + 5, ceil(OFTEN * answers))
         return _look_after(answers) if self.decide else None
 
     def next_error(self, answers: int, strata: int) -> int | None:
@@ -56,7 +60,7 @@ class Stopping:
 
     def reached(self, found: Estimated) -> bool:
         """Say whether the shift is known well enough."""
-        return self.target_error is not None and found.matrix.bound(self.confidence) <= self.target_error
+        return self.target_error is not None and found.bound(self.confidence) <= self.target_error
 
 
 def looks(most: int) -> tuple[int, ...]:

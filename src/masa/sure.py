@@ -39,15 +39,26 @@ class Reader:
         """Give how many standard errors an interval reaches that is one of many."""
         return self._looks(1.0 - (1.0 - self._confidence) / max(many, 1))
 
+    def half(self, found: Estimated, table: Floats, many: int, centre: float, before: Floats | None = None) -> float:
+        """Give how far from the estimate, the centre, a sum over the matrix may have changed, which is one of many."""
+        if found.sequence is not None:
+            return found.sequence.half(table, 1.0 - (1.0 - self._confidence) / max(many, 1), centre)
+        return found.spread(table, before).reach(self.z(many))
+
     def accuracy(self) -> Interval:
         """Give the change of the share of right answers."""
-        return self._found.interval(self._confidence, self.z())
+        if self._found.sequence is None:
+            return self._found.interval(self._confidence, self.z())
+        change = self._shift.accuracy.change
+        half = self.half(self._found, right_answers(self._shift.new), 1, change)
+        then, now = float(self._failed_then.sum()), float(self._failed_now.sum())
+        return Interval(change, max(-1.0, change - half - then), min(1.0, change + half + now))
 
     def entries(self) -> tuple[Floats, Floats]:
         """Give the least and the most (L, P) that each entry of the shift may be, all at once."""
         shift = self._shift.values
         answers = shift.shape[1]
-        z = self.z(int(np.count_nonzero(self._weight > 0.0)) * answers)
+        many = int(np.count_nonzero(self._weight > 0.0)) * answers
         half = np.zeros_like(shift)
         half[self._blind] = 1.0
         for row in np.flatnonzero((self._weight > 0.0) & ~self._blind).tolist():
@@ -57,7 +68,8 @@ class Reader:
             for column in (*seen, *never[:1]):
                 table = np.zeros((1, answers))
                 table[0, column] = 1.0
-                half[row, never if column in never else column] = alone.spread(table).reach(z)
+                centre = float(shift[row, column])
+                half[row, never if column in never else column] = self.half(alone, table, many, centre)
         weight = np.broadcast_to(self._weight[:, None], shift.shape)
         least, most = (-self._shift.old.values, weight - self._shift.old.values) if self._found.old_known else (-weight, weight)
         low = np.maximum(shift - half, least) - self._failed_then[:, None]
@@ -66,7 +78,7 @@ class Reader:
 
     def recall(self) -> dict[str, Interval]:
         """Give, by label, the change of the share that is recognised, all at once."""
-        right, z = right_answers(self._shift.new), self.z(int(np.count_nonzero(self._weight > 0.0)))
+        right, many = right_answers(self._shift.new), int(np.count_nonzero(self._weight > 0.0))
         found = {}
         for row, (label, change) in enumerate(self._shift.recall.items()):
             weight = self._weight[row]
@@ -74,14 +86,14 @@ class Reader:
                 found[label] = Interval(float("nan"), -1.0, 1.0)
                 continue
             table = right[row : row + 1] / weight
-            half = 2.0 if self._blind[row] else self._found.of_label(row).spread(table).reach(z)
+            half = 2.0 if self._blind[row] else self.half(self._found.of_label(row), table, many, change.change)
             low, high = half + self._failed_then[row] / weight, half + self._failed_now[row] / weight
             found[label] = Interval(change.change, max(-1.0, change.change - low), min(1.0, change.change + high))
         return found
 
     def precision(self) -> dict[str, Interval]:
         """Give, by label, the change of the share of what is taken for it that is it, all at once."""
-        right, z = right_answers(self._shift.new), self.z(len(self._shift.new.labels))
+        right, many = right_answers(self._shift.new), len(self._shift.new.labels)
         unknown = float(self._weight[self._blind].sum())
         found = {}
         for row, (label, change) in enumerate(self._shift.precision.items()):
@@ -94,18 +106,20 @@ class Reader:
                 totals.append((column, total))
             failed = [float(side.sum()) for side in (self._failed_then, self._failed_now)]
             # Of what little is answered nothing can be said: its share of all answers must be known to be above 0 itself.
-            known = totals[1][1] - self._found.spread(totals[1][0]).reach(z) - failed[1] - unknown
+            centre = totals[1][1] - totals[0][1]
+            known = totals[1][1] - self.half(self._found, totals[1][0], many, centre) - failed[1] - unknown
             if min(known, totals[0][1] - failed[0]) <= 0.0 or self._blind[row] or np.isnan(change.change):
                 found[label] = Interval(change.change, -1.0, 1.0)
                 continue
-            half = self._found.spread(tables[1], tables[0]).reach(z) * totals[1][1] / known
+            centre = float((tables[1] * self._shift.values).sum())
+            half = self.half(self._found, tables[1], many, centre, tables[0]) * totals[1][1] / known
             half += (failed[0] + failed[1] + unknown) / known
             found[label] = Interval(change.change, max(-1.0, change.change - half), min(1.0, change.change + half))
         return found
 
     def norm(self) -> Interval:
         """Give the Frobenius norm of the shift: no further from the estimate than the estimate from the shift."""
-        norm, bound = self._shift.norm, self._found.matrix.bound(self._confidence)
+        norm, bound = self._shift.norm, self._found.bound(self._confidence)
         return Interval(norm, max(0.0, norm - bound), min(LARGEST, norm + bound))
 
     def differing(self) -> Interval | None:
@@ -113,8 +127,10 @@ class Reader:
         share = self._found.differing
         if share is None:
             return None
-        spread = self._found.now[0].differing()
-        half = spread.reach(self.z()) + float(self._weight[self._blind].sum())
+        if self._found.sequence is not None:
+            half = self._found.sequence.half_differing(self._confidence, share)
+        else:
+            half = self._found.now[0].differing().reach(self.z()) + float(self._weight[self._blind].sum())
         return Interval(share, max(0.0, share - half), min(1.0, share + half))
 
     def cost(self, objective: Objective) -> Interval | None:
@@ -124,7 +140,7 @@ class Reader:
         table = objective.table(self._shift.new.labels, self._shift.new.predictions)
         change = float((table * self._shift.values).sum())
         far = np.ptp(table, axis=1)
-        half = self._found.spread(table).reach(self.z()) + float((far * self._weight)[self._blind].sum())
+        half = self.half(self._found, table, 1, change) + float((far * self._weight)[self._blind].sum())
         half += float(far @ (self._failed_then + self._failed_now))
         return Interval(change, change - half, change + half)
 
@@ -207,7 +223,7 @@ def judged(
         "direction": direction,
         "shift": found.shift,
         "accuracy_change": (several if len(tolerance.limits) > 1 else reader).accuracy(),
-        "error_bound": found.matrix.bound(confidence),
+        "error_bound": found.bound(confidence),
         "readings": reader.all(wanted),
         "surprising": surprising(found.shift, found.deviations, strata, places),
     }

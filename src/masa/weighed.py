@@ -25,12 +25,15 @@ class Draws:
     """(n,) 0 for items drawn at random inside their stratum"""
     size: Ints
     """(n,) of its batch"""
+    order: Ints
+    """(n,) how many were sent before it, answered or not"""
 
     @classmethod
-    def of(cls, draws: Sequence[tuple[int, float, int]]) -> "Draws":
-        """Take batches, chances and sizes as the journal has them."""
+    def of(cls, draws: Sequence[tuple[int, float, int]], order: Sequence[int] | None = None) -> "Draws":
+        """Take batches, chances and sizes as the journal has them, in the order in which they were sent or in another."""
         batch, chance, size = zip(*draws, strict=True)
-        return cls(np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64))
+        sent = np.arange(len(draws)) if order is None else np.array(order, np.int64)
+        return cls(np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64), sent)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,7 @@
 """Results in the terminal."""
 
 from collections.abc import Iterator
+from math import isnan
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -8,10 +9,11 @@ from rich.text import Text
 
 from masa.history import Run
 from masa.objective import Tolerance
-from masa.records import ERROR, INVALID, Assessment, Baseline, Forecast, Interval, Matrix, Replay, Shift
+from masa.records import ERROR, INVALID, Assessment, Baseline, Forecast, Interval, Matrix, Readings, Replay, Shift
 from masa.report import counted, percent, plain, points
 
 BUDGETS_ACROSS = 3
+LABELS_DOWN = 8
 
 
 class Printer(Console):
@@ -229,10 +231,53 @@ def assessment(found: Assessment) -> RenderableType:
         if found.changed_items:
             what = "Answers that changed" if found.sides == ("before", "now") else "Answers that differ"
             parts += [Text(f"\n{what}, {min(5, len(found.changed_items))} of {found.differing:,}"), _changed(found)]
+    if found.readings is not None and found.shift is not None:
+        parts += [
+            Text(f"\nChange by label, {percent(found.confidence)} intervals that hold at once"),
+            _by_label(found, found.readings),
+        ]
+        parts += [Text(line) for line in _also_read(found.readings)]
     if found.groups:
         parts += [Text("\nRight answers by group"), _groups(found)]
     parts.append(Text("\n" + _cost(found), style="dim"))
     return Group(*parts)
+
+
+def _by_label(found: Assessment, readings: Readings) -> Table:
+    """Lay out how recall and precision changed, of the labels whose recall surely moved first."""
+    table = _table()
+    for name in ("label", "recall", "change", "precision", "change "):
+        table.add_column(name, no_wrap=True, justify="left" if name == "label" else "right")
+    shift = found.shift
+    if shift is None:
+        return table
+    recall, precision = shift.recall, shift.precision
+
+    def distance(label: str) -> float:
+        interval = readings.recall[label]
+        return -max(interval.low, -interval.high, 0.0)
+
+    labels = sorted(shift.new.labels, key=distance)[:LABELS_DOWN]
+    for label in labels:
+        cells = []
+        for now, interval in ((recall[label], readings.recall[label]), (precision[label], readings.precision[label])):
+            known = interval.low > -1.0 or interval.high < 1.0
+            between = f"{100 * interval.low:+.1f} to {100 * interval.high:+.1f}" if known else "not known"
+            cells += ["-" if isnan(now.old) else percent(now.old), between]
+        table.add_row(Text(_brief(label, 30)), *cells)
+    if len(labels) < len(shift.new.labels):
+        table.add_row(f"... and {len(shift.new.labels) - len(labels):,} more (--json)", "", "", "", "")
+    return table
+
+
+def _also_read(readings: Readings) -> Iterator[str]:
+    share = readings.differing
+    if share is not None:
+        ends = f"between {percent(share.low)} and {percent(share.high)}"
+        yield f"Of all answers about {percent(share.estimate)} are not as before, {ends}."
+    cost = readings.cost
+    if cost is not None:
+        yield f"Mistakes cost {cost.estimate:+.3g} more an item, between {cost.low:+.3g} and {cost.high:+.3g}."
 
 
 def _groups(found: Assessment) -> Table:
@@ -272,7 +317,7 @@ def _moved(found: Assessment) -> str:
         return f"{plain(found.sides[0])} -> {plain(found.sides[1])}: {share}."
     share += " from before"
     return {
-        "yes": f"It moved: {share}.",
+        "yes": f"It moved: {share}." if found.differing else f"It moved: {found.proof}.",
         "no sign": f"No sign that anything changed: {share}.",
         "noise": f"{share[0].upper()}{share[1:]}; that may be the API contradicting itself.",
     }[found.moved] + (

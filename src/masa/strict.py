@@ -1,0 +1,268 @@
+"""Intervals that hold at all times at once, whenever one looks or stops, and the draws that make it so.
+
+Items are drawn one after the other with known chances from those that were not asked before. What is known of the others plus
+an answer over its chance then has the true value as its mean, whatever was answered before: a martingale, of which
+docs/sure.md says what follows.
+"""
+
+from collections import deque
+from dataclasses import dataclass, replace
+from math import log, sqrt
+
+import numpy as np
+
+from masa import _predictive as kernel
+from masa import estimate
+from masa.predictive import Layout, Predictive, changed
+from masa.records import Codes, Column, Floats, Ints, Matrix, Query, Shift, in_order
+from masa.sampler import counted
+from masa.strata import Strata
+from masa.weighed import Draws
+
+EVEN = 0.4
+"""No item is drawn with less than this share of the chance it would have if all were drawn in proportion to their weights."""
+
+BOLD = 0.9
+"""The share of what is at stake that a bet may risk."""
+
+LENGTHS = (100, 250, 600, 1_500, 4_000, 10_000, 30_000)
+"""Bets and steps are chosen as if a run were to end after so many answers, in equal parts; they hold whenever it does."""
+
+FEW_LENGTHS = (500, 3_000, 20_000)
+"""Steps cost as much for every length: there are fewer."""
+
+FIRST_GUESS = 0.01
+"""The variance of one estimate before anything is seen, as a share of what its square can be; it counts as one answer."""
+
+LARGEST_STEP = 0.8
+"""The largest step of the bound on a vector's norm, as the theorem has it."""
+
+
+class Sequential(Predictive):
+    """Choose items one by one, by a model of which answers have changed that is made anew after every batch."""
+
+    def _batch(self, number: int) -> deque[Query]:
+        """Draw items without putting them back, in the order in which they are to be asked."""
+        layout = self._layout
+        before = sorted((query.batch or 0, item) for item, query in self._sent.items() if (query.batch or 0) < number)
+        known = np.array([item for _, item in before if item in self._answers], np.int64)
+        done = np.zeros(len(layout.old), np.bool_)
+        done[[item for _, item in before]] = True
+        target = self._targets(known)
+        confidence = np.array([np.nan if (told := self._answers[item][1]) is None else told for item in known.tolist()])
+        moved = changed(target, None if self._confidence is None else self._confidence[known], confidence)
+        size = max(kernel.FIRST, len(known) // kernel.GROWTH)
+        chance = kernel.one_chance(
+            layout.items, layout.cells, layout.goal, layout.prior, known.astype(np.int32), moved, target, done
+        )
+        weight = np.where(done, 0.0, layout.items.weight)
+        if not weight.any():
+            return deque()
+        share = (EVEN - kernel.EXPLORE) / (1.0 - kernel.EXPLORE)
+        chance = (1.0 - share) * chance / chance.sum() + share * weight / weight.sum()
+        may = np.flatnonzero(chance > 0.0)
+        # The largest of Gumbel's numbers, one after the other: draws by weight from what is left.
+        luck = np.random.default_rng((int(self._key), number)).gumbel(size=len(layout.old))[may]
+        picked = may[np.argsort(-(np.log(chance[may]) + luck), kind="stable")[:size]]
+        left = chance.sum() - np.concatenate(([0.0], np.cumsum(chance[picked])[:-1]))
+        cell = layout.items.cell
+        return deque(
+            Query(item, int(cell[item]), number, float(min(1.0, chance[item] / whole)), len(picked))
+            for item, whole in zip(picked.tolist(), np.maximum(left, chance[picked]).tolist(), strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequence:
+    """Answers in the order in which their items were drawn."""
+
+    label: Ints
+    """(n,)"""
+    new: Ints
+    """(n,)"""
+    old: Ints
+    """(n,)"""
+    weight: Floats
+    """(n,) the share of the item in the estimate"""
+    over: Floats
+    """(n,) that share over the chance with which the item was drawn"""
+    most: Floats
+    """(n,) what that could have been at the most"""
+
+    def of_label(self, row: int) -> "Sequence":
+        """Tell one label from all others; tables for its sums have one row."""
+        return replace(self, label=(self.label != row).astype(np.int64))
+
+    def half(self, table: Floats, confidence: float, centre: float) -> float:
+        """Give how far from a centre the sum of a table (L, P) over the shift may be, at all times at once."""
+        table = np.vstack((table, np.zeros_like(table))) if len(table) == 1 else table
+        return self._half(table[self.label, self.new] - table[self.label, self.old], np.ptp(table), confidence, centre)
+
+    def half_differing(self, confidence: float, centre: float) -> float:
+        """Give how far from a centre the share of answers may be that are not as before."""
+        return self._half((self.new != self.old).astype(np.float64), 1.0, confidence, centre)
+
+    def _half(self, each: Floats, far: float, confidence: float, centre: float) -> float:
+        if not len(each) or far <= 0.0:
+            return far
+        low, high = betting(self._seen(each), self._before(each), self.most * far, confidence)
+        return max(high - centre, centre - low, 0.0)
+
+    def differing(self) -> float:
+        """Give the share of answers that are not as before."""
+        each = self._seen((self.new != self.old).astype(np.float64))
+        return min(1.0, max(0.0, float(each.mean()))) if len(each) else 0.0
+
+    def variance(self, labels: int, answers: int) -> float:
+        """Give about what the squared error of the shift is, to show it while a run goes on."""
+        return float(self._residuals(labels, answers).sum()) / max(1, len(self.new)) ** 2
+
+    def deviations(self, labels: int, answers: int) -> Floats:
+        """Give about how far each entry (L, P) of the shift may be off."""
+        squares = np.full((labels, answers), 0.5 * float((self.over**2).max(initial=0.0)))
+        moved = self.new != self.old
+        for side in (self.new, self.old):
+            np.add.at(squares, (self.label[moved], side[moved]), self.over[moved] ** 2)
+        return np.asarray(np.sqrt(squares) / max(1, len(self.new)))
+
+    def shift(self, labels: int, answers: int) -> Floats:
+        """Give the estimated shift (L, P): the mean of one estimate a draw, by steps, those with which it is surest."""
+        steps = min(self._steps(labels, answers, 0.95), key=lambda found: found[1])[0]
+        total = np.zeros((labels, answers))
+        # An answer counts over its chance at its own step, and as known at all later ones.
+        later = steps.sum() - np.cumsum(steps)
+        amount = (steps * self.over + later * self.weight) / steps.sum()
+        np.add.at(total, (self.label, self.new), amount)
+        np.add.at(total, (self.label, self.old), -amount)
+        return total
+
+    def radius(self, labels: int, answers: int, confidence: float) -> float:
+        """Give what the Frobenius error of the estimated shift stays below, at all times at once."""
+        if not len(self.new):
+            return float("inf")
+        found = self._steps(labels, answers, confidence)
+        surest = int(np.argmin([radius for _, radius in self._steps(labels, answers, 0.95)]))
+        return found[surest][1]
+
+    def _steps(self, labels: int, answers: int, confidence: float) -> list[tuple[Floats, float]]:
+        """Give steps (n,), each chosen by the answers before it, for runs of several lengths, and what the error stays below.
+
+        The empirical Bernstein bound of Martinez-Taboada and Ramdas (arXiv 2409.06060) in Euclidean space, for all at once.
+        """
+        # Twice how far one estimate of the shift can be from what is known before it: an answer over its chance.
+        scale = 2.0 * sqrt(2.0) * float(self.most.max())
+        squares = self._residuals(labels, answers) / scale**2
+        n = np.arange(1, len(squares) + 1)
+        variance = (FIRST_GUESS + np.concatenate(([0.0], np.cumsum(squares)[:-1]))) / n
+        doubt = log(2.0 * len(FEW_LENGTHS) / (1.0 - confidence))
+        found = []
+        for length in FEW_LENGTHS:
+            steps = np.minimum(LARGEST_STEP, np.sqrt(2.0 * doubt / (variance * length)))
+            spent = float(np.sum((-np.log1p(-steps) - steps) * squares))
+            found.append((steps, scale * (spent + doubt) / float(steps.sum())))
+        return found
+
+    def _residuals(self, labels: int, answers: int) -> Floats:
+        """Give the squared distances (n,) of the estimates from the mean of those before them."""
+        moved = self.new != self.old
+        known, mean = np.zeros(labels * answers), np.zeros(labels * answers)
+        result = np.zeros(len(moved))
+        now, then = self.label * answers + self.new, self.label * answers + self.old
+        known_square = mean_square = cross = 0.0
+        for t, apart in enumerate(moved.tolist()):
+            square = known_square - 2.0 * cross + mean_square
+            off = square > 2.0 * self.most[t] ** 2  # The mean is further from what is known than any estimate can be.
+            square = 0.0 if off else square
+            if apart:
+                ahead = 0.0 if off else known[now[t]] - known[then[t]] - mean[now[t]] + mean[then[t]]
+                square += 2.0 * self.over[t] ** 2 + 2.0 * self.over[t] * ahead
+            result[t] = max(square, 0.0)
+            # The mean of the estimates so far, and what is known by now.
+            mean *= t / (t + 1.0)
+            mean += known / (t + 1.0)
+            if apart:
+                mean[now[t]] += self.over[t] / (t + 1.0)
+                mean[then[t]] -= self.over[t] / (t + 1.0)
+                known[now[t]] += self.weight[t]
+                known[then[t]] -= self.weight[t]
+            known_square, mean_square, cross = float(known @ known), float(mean @ mean), float(known @ mean)
+        return result
+
+    def _before(self, each: Floats) -> Floats:
+        """Give what is known before each draw (n,)."""
+        return np.concatenate(([0.0], np.cumsum(self.weight * each)[:-1]))
+
+    def _seen(self, each: Floats) -> Floats:
+        """Give the estimates (n,), one a draw."""
+        return self._before(each) + self.over * each
+
+
+def betting(seen: Floats, known: Floats, reach: Floats, confidence: float) -> tuple[float, float]:
+    """Give the values that nobody who bet against them has become rich by, at all times at once.
+
+    Seen (n,) are numbers of one mean, each within reach (n,) of what is known before it (n,). The bets are those of Waudby-Smith
+    and Ramdas (2024), predictable and truncated, half of the money on either side, in equal parts for runs of several lengths.
+    """
+    n = np.arange(1, len(seen) + 1)
+    before = np.concatenate(([0.0], (np.cumsum(seen) / n)[:-1]))
+    variance = (FIRST_GUESS * reach[0] ** 2 + np.concatenate(([0.0], np.cumsum((seen - before) ** 2)[:-1]))) / n
+    rich = log(2.0 / (1.0 - confidence))
+    bets = np.sqrt(2.0 * rich / (variance * np.array(LENGTHS)[:, None]))
+    lowest, highest = known - reach, known + reach
+    least, most = float(lowest.max()), float(highest.min())
+
+    def won(value: float, sign: float) -> bool:
+        edge = value - lowest if sign > 0.0 else highest - value
+        stakes = np.minimum(bets, BOLD / np.maximum(edge, 1e-300))
+        wealth = np.log1p(stakes * sign * (seen - value)).sum(axis=1)
+        return float(np.logaddexp.reduce(wealth)) - log(len(LENGTHS)) >= rich
+
+    def edge(begin: float, end: float, sign: float) -> float:
+        # Won against begin, not against end: somewhere between.
+        for _ in range(40):
+            middle = 0.5 * (begin + end)
+            begin, end = (middle, end) if won(middle, sign) else (begin, middle)
+        return begin
+
+    centre = min(max(float(seen.mean()), min(least, most)), max(least, most))
+    low = edge(least, centre, 1.0) if won(least, 1.0) else least
+    high = edge(most, centre, -1.0) if won(most, -1.0) else most
+    return min(low, high), max(low, high)
+
+
+def in_sequence(
+    layout: Layout, strata: Strata, places: Ints, answers: Column, draws: Draws, *, old: Column
+) -> tuple[Shift, Sequence]:
+    """Estimate the shift from answers about these places (n,), as far as all that were drawn before are answered."""
+    order = np.argsort(draws.order, kind="stable")
+    order = order[: int(np.argmin(np.concatenate((draws.order[order] == np.arange(len(order)), [False]))))]
+    before = estimate.true_matrix(strata, old)
+    names = in_order(before.predictions + answers.values)
+    place = {name: code for code, name in enumerate(names)}
+
+    def coded(column: Column, which: Ints) -> Ints:
+        return np.array([place[name] for name in column.values], np.int64)[column.codes[which]]
+
+    items = places[order]
+    label = layout.cells.label[layout.items.cell[items]].astype(np.int64)
+    weight = layout.items.weight[items]
+    batch: Codes = draws.batch[order]
+    left = 1.0 - np.concatenate(([0.0], np.cumsum(weight)[:-1]))
+    first = np.concatenate(([True], batch[1:] != batch[:-1])) if len(batch) else np.zeros(0, bool)
+    begun = left[np.maximum.accumulate(np.where(first, np.arange(len(batch)), 0))]
+    found = Sequence(
+        label,
+        coded(answers, order),
+        coded(old, items),
+        weight,
+        weight / draws.chance[order],
+        np.maximum(begun, 0.0) / EVEN,
+    )
+    values = before.on(names).values
+    after = values.copy()
+    if len(items):
+        after += found.shift(len(layout.labels), len(names))
+    for row, total in enumerate(strata.label_weight):
+        after[row] = estimate.nearest(after[row], float(total))
+    reports = estimate.stratum_reports(counted(strata, places, answers), strata)
+    return Shift(Matrix(layout.labels, names, values), Matrix(layout.labels, names, after), reports), found

@@ -1,0 +1,166 @@
+"""What a precision costs and what a budget buys, before anything is spent."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import masa
+from masa.cli import main
+from masa.clients import Function
+from masa.clients.replay import ReplayClient
+from masa.dataset import Dataset
+from masa.forecast import forecast, made
+from masa.old import columned
+from masa.plan import Settings
+from masa.replay import replay
+
+NAMES = np.array(["ham", "spam"])
+
+
+def mail(items: int = 3000, *, changed: float = 0.05, seed: int = 0) -> Dataset:
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, items)
+    sure = rng.random(items)
+    old = np.where(rng.random(items) < 0.6 + 0.4 * sure, label, 1 - label)
+    new = np.where(rng.random(items) < changed * 1.5 * (1.0 - sure) ** 0.5, 1 - old, old)
+    return Dataset.of(
+        NAMES[label].tolist(),
+        predictions={"old": NAMES[old].tolist(), "new": NAMES[new].tolist()},
+        numbers={"sure": sure.tolist()},
+        inputs={"text": [f"mail {place}" for place in range(items)]},
+    )
+
+
+def test_a_plan_promises_about_what_is_then_needed() -> None:
+    data = mail()
+    old, new = (data.predictions[name] for name in ("old", "new"))
+    share = float(np.mean(old.codes != new.codes))
+    planned = made(data, columned(data, old, "sure"), Settings(), runs=200, methods=("auto",))
+    promised = planned.replay(share, methods=("auto",), budgets=(300,), error=0.015).curves[0].queries_for_target
+    real = replay(
+        data, new="new", old="old", old_confidence="sure", methods=("auto",), budgets=(300,), runs=200, target_error=0.015
+    )
+    needed = real.curves[0].queries_for_target
+    assert promised is not None
+    assert needed is not None
+    assert 0.8 < promised / needed < 1.25
+
+
+def test_what_is_made_up_is_what_was_asked_for() -> None:
+    data = mail()
+    case = made(data, columned(data, data.predictions["old"], "sure"), Settings(), runs=10)
+    for share in (0.001, 0.03, 0.5, 1.0):
+        new = case.changed(share).predictions["new"]
+        old = data.predictions["old"].on(new.values)
+        assert np.count_nonzero(new.codes != old.codes) == round(share * len(data))
+    few = case.changed(0.05).predictions["new"]
+    hit = few.codes != data.predictions["old"].on(few.values).codes
+    assert data.numbers["sure"][hit].mean() < 0.45  # Rather where it was unsure.
+    assert np.array_equal(few.codes, case.changed(0.05).predictions["new"].codes)
+
+
+def test_more_queries_buy_more_and_smaller_errors_cost_more() -> None:
+    data = mail()
+    found = forecast(
+        data,
+        ReplayClient(data.predictions["old"]),
+        baseline="old",
+        settings=Settings(old_confidence="sure"),
+        errors=(0.03, 0.015),
+        budgets=(100, 400),
+        price=0.01,
+        runs=40,
+        store=None,
+    )
+    large, small = found.costs
+    assert (large.error, small.error) == (0.03, 0.015)
+    for method in ("auto", "masa", "post-stratified"):
+        few, many = large.queries[method], small.queries[method]
+        assert few is not None
+        assert many is not None
+        assert few < many
+    assert small.until_sure is None or small.until_sure > 0.8 * (small.queries["auto"] or 0)
+    few_queries, more_queries = found.buys
+    assert few_queries.error > more_queries.error
+    assert few_queries.accuracy > more_queries.accuracy
+    assert list(more_queries.noticed) == sorted(more_queries.noticed)
+    assert more_queries.noticed[-1] == 1.0
+    assert found.money(400) == pytest.approx(4.0)
+    assert "a guess" in found.why
+    assert any("100 queries" in words for words in found.blind)
+    told = json.loads(json.dumps(found.to_dict()))
+    assert told["precision"][0]["methods"]["auto"]["cost"] == pytest.approx(0.01 * (large.queries["auto"] or 0))
+    with pytest.raises(masa.UsageError, match="changed is 0"):
+        forecast(data, ReplayClient(data.predictions["old"]), baseline="old", changed=0.0, store=None)
+
+
+def test_it_learns_from_what_earlier_runs_found_and_asks_nothing(tmp_path: Path) -> None:
+    data = mail(1500, changed=0.2)
+    store = tmp_path / "masa.db"
+    old, new = (data.predictions[name] for name in ("old", "new"))
+    calls = 0
+
+    def api(text: Any) -> str:
+        nonlocal calls
+        calls += 1
+        place = int(text.rsplit(maxsplit=1)[-1])
+        return str(new.values[new.codes[place]] if calls > 1500 else old.values[old.codes[place]])
+
+    client = Function(api)
+    masa.baseline(data, client, budget=1500, store=store)
+    run = masa.assess(data, client, budget=300, store=store)
+    before = calls
+    found = forecast(data, client, errors=(0.05,), budgets=(50,), runs=10, methods=("auto",), store=store)
+    assert calls == before
+    assert found.why == f"what run {run.run} found"
+    assert run.readings is not None
+    assert run.readings.differing is not None
+    assert found.changed == pytest.approx(run.readings.differing.estimate)
+    assert found.price is None
+
+
+def test_a_baseline_within_a_budget_can_be_planned_from(tmp_path: Path) -> None:
+    data = mail(1500)
+    store = tmp_path / "masa.db"
+    masa.baseline(data, "replay:old", budget=500, store=store)
+    found = forecast(data, ReplayClient(data.predictions["old"]), errors=(0.05,), budgets=(100,), runs=10, store=store)
+    assert found.method == "adaptive"
+    assert any("what is not known of it adds" in note for note in found.notes)
+
+
+def test_the_command_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = mail(1200)
+    rows = ["label,old,sure"] + [
+        f"{data.label.values[data.label.codes[i]]},{data.predictions['old'].values[data.predictions['old'].codes[i]]},"
+        f"{data.numbers['sure'][i]}"
+        for i in range(len(data))
+    ]
+    path, chart = tmp_path / "mail.csv", tmp_path / "plan.svg"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    common = [
+        "plan",
+        str(path),
+        "--label",
+        "label",
+        "--old",
+        "old",
+        "--old-confidence",
+        "sure",
+        "--store",
+        str(tmp_path / "m.db"),
+    ]
+    quick = [*common, "--runs", "20", "--target-error", "5%,3%", "--budgets", "100", "--method", "auto"]
+    assert main([*quick, "--changed", "10%", "--price", "0.002", "--plot", str(chart)]) == 0
+    shown = capsys.readouterr().out
+    assert "Nothing was asked and nothing was spent" in shown
+    assert "What it cannot see" in shown
+    assert "(0.20)" in shown
+    assert chart.read_text(encoding="utf-8").startswith("<svg")
+    assert main([*quick, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [cost["error"] for cost in told["precision"]] == [0.05, 0.03]
+    assert main(["plan", str(path), "--label", "label", "--store", str(tmp_path / "m.db"), "--api", "replay:old"]) == 2
+    assert "there is no baseline" in capsys.readouterr().err
