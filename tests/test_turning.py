@@ -9,7 +9,7 @@ from masa import estimate
 from masa._kernel import run_key
 from masa.clues import Clues
 from masa.dataset import Dataset
-from masa.intervals import Sample
+from masa.intervals import Sample, Table
 from masa.predictive import Layout, Predictive
 from masa.records import Answer, Column, Floats, Query
 from masa.shrunken import Shrunken, adaptive_strata
@@ -173,6 +173,6 @@ def test_intervals_hold_after_the_turn_though_mistakes_are_rare() -> None:
     stratum = np.repeat([0, 1], 20)
     halves, fraction = np.array([0.5, 0.5]), np.array([1 / 20, 0.0])
     sample = Sample.by_strata(np.arange(40), zeros, zeros, None, lean=0.0, stratum=stratum, share=halves, fraction=fraction)
-    room = sample.of(np.eye(2))
+    room = sample.of(Table(np.eye(2)))
     assert room.unit == pytest.approx(0.5 / 20)
     assert 0.08 < room.reach(1.96) < 0.12

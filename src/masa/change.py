@@ -8,7 +8,7 @@ import numpy as np
 
 from masa import estimate, intervals
 from masa.dataset import Dataset
-from masa.intervals import Sample, Spread
+from masa.intervals import Sample, Spread, Table, Weights
 from masa.old import Old
 from masa.paired import Paired, paired
 from masa.predictive import Layout
@@ -89,7 +89,7 @@ class Estimated:
         views = [view for one in self.now if (view := one.by_stratum) is not None]
         if views:
             # Strata that were asked the less the more alike their answers were show few mistakes while they have many.
-            table = right_answers(self.shift.new)
+            table = Table(right_answers(self.shift.new))
             careful = sum((view.of(table) for view in views), self._before(table))
             half = max(half, careful.reach(intervals.normal(confidence) if z is None else z))
         failed_then, failed_now = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
@@ -100,12 +100,10 @@ class Estimated:
         """Give what the Frobenius error of the shift stays below."""
         if self.sequence is None:
             return self.matrix.bound(confidence)
-        return min(
-            intervals.LARGEST, self.sequence.radius(len(self.shift.new.labels), len(self.shift.new.predictions), confidence)
-        )
+        return min(intervals.LARGEST, self.sequence.radius(len(self.shift.new.predictions), confidence))
 
-    def spread(self, table: Floats, before: Floats | None = None) -> Spread:
-        """Tell how far the change of a sum over the matrix (L, P) may be off; before is the old matrix's table, if another."""
+    def spread(self, table: Weights, before: Weights | None = None) -> Spread:
+        """Tell how far the change of a sum over the matrix may be off; before is the old matrix's table, if another."""
         then = table if before is None else before
         return sum((one.of(table, then if self.pairs else None) for one in self.now), self._before(then))
 
@@ -134,8 +132,8 @@ class Estimated:
             parts.append(np.flatnonzero(self.scatter.any(axis=0)))
         return np.unique(np.concatenate(parts))
 
-    def _before(self, table: Floats) -> Spread:
-        old = Spread(0.0 if self.scatter is None else float(((table * self.scatter) ** 2).sum()), 0.0)
+    def _before(self, table: Weights) -> Spread:
+        old = Spread(0.0 if self.scatter is None else table.squares(self.scatter), 0.0)
         return sum((one.of(table) for one in self.then), old)
 
 
@@ -148,7 +146,7 @@ def estimated_in_sequence(layout: Layout, strata: Strata, old: Old, places: Ints
     """Estimate the shift from answers to items that were drawn one by one; how sure it is holds at all times at once."""
     shift, found = in_sequence(layout, strata, places, answers, draws, old=old.answers)
     rows, columns = shift.values.shape
-    spread = Spread(found.variance(rows, columns), 0.0)
+    spread = Spread(found.variance(columns), 0.0)
     return Estimated(shift, spread, spread, found.deviations(rows, columns), differing=found.differing(), sequence=found)
 
 

@@ -157,7 +157,7 @@ def written(
         "[assess]",
         '# method = "masa"',
         "# levels = 3",
-        "# tolerance = 0.01                      # a change of accuracy that does not matter",
+        "# tolerance = 0.01                      # a change of accuracy that does not matter; or { recall = 0.05 }",
         "# confidence = 0.95",
         "# seed = 0",
     ]

@@ -102,6 +102,52 @@ def normal(confidence: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Weights of the entries of a matrix, to be summed up."""
+
+    values: Floats
+    """(L, P)"""
+
+    def at(self, label: Ints, answer: Ints) -> Floats:
+        """Give the weight of each of some entries (n,)."""
+        return np.asarray(self.values[label, answer])
+
+    def far(self, label: Ints) -> Floats:
+        """Give by how much weights differ at the most within the row of each label (n,)."""
+        return np.asarray(np.ptp(self.values, axis=1)[label])
+
+    def squares(self, deviations: Floats) -> float:
+        """Give the variance of the sum, if entries vary so much (L, P) and each by itself."""
+        return float(((self.values * deviations) ** 2).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InColumn:
+    """One weight in one place of a column of a matrix, another in the rest of the column, none elsewhere."""
+
+    row: int
+    column: int
+    here: float
+    there: float
+
+    def at(self, label: Ints, answer: Ints) -> Floats:
+        """Give the weight of each of some entries (n,)."""
+        return np.where(answer == self.column, np.where(label == self.row, self.here, self.there), 0.0)
+
+    def far(self, label: Ints) -> Floats:
+        """Give by how much weights differ at the most within the row of each label (n,)."""
+        return np.where(label == self.row, abs(self.here), abs(self.there))
+
+    def squares(self, deviations: Floats) -> float:
+        """Give the variance of the sum, if entries vary so much (L, P) and each by itself."""
+        weights = np.where(np.arange(len(deviations)) == self.row, self.here, self.there)
+        return float(((weights * deviations[:, self.column]) ** 2).sum())
+
+
+Weights = Table | InColumn
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """Answers as an estimate weighs them: enough to tell how far any sum over the matrix may be off."""
 
@@ -162,13 +208,13 @@ class Sample:
         least = None if self.least is None else self.least.of_label(label)
         return replace(mine, label=np.zeros(len(mine.label), np.int64), least=least)
 
-    def of(self, table: Floats, before: Floats | None = None) -> Spread:
-        """Tell how far the sum of a table (L, P) over the matrix may be off, or less that of another over the old one."""
+    def of(self, table: Weights, before: Weights | None = None) -> Spread:
+        """Tell how far a sum over the matrix may be off, or less that of another over the old one."""
         then = table if before is None else before
-        each = table[self.label, self.new]
+        each = table.at(self.label, self.new)
         if self.lean:
-            each = each - self.lean * then[self.label, self.old]
-        far = np.maximum(np.ptp(table, axis=1), np.ptp(then, axis=1))[self.label]
+            each = each - self.lean * then.at(self.label, self.old)
+        far = np.maximum(table.far(self.label), then.far(self.label))
         return self._wider(self.spread(each, far), None if self.least is None else self.least.of(table, before))
 
     @property

@@ -6,13 +6,14 @@ docs/sure.md says what follows.
 """
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log, sqrt
 
 import numpy as np
 
 from masa import _predictive as kernel
 from masa import estimate
+from masa.intervals import Weights
 from masa.predictive import Layout, Predictive, changed
 from masa.records import Codes, Column, Floats, Ints, Matrix, Query, Shift, in_order
 from masa.sampler import counted
@@ -88,15 +89,21 @@ class Sequence:
     """(n,) that share over the chance with which the item was drawn"""
     most: Floats
     """(n,) what that could have been at the most"""
+    quiet: dict[float, float] = field(default_factory=dict)
+    """by confidence, how far a sum may be from zero that no answer has moved; filled when it is asked for"""
 
     def of_label(self, row: int) -> "Sequence":
         """Tell one label from all others; tables for its sums have one row."""
-        return replace(self, label=(self.label != row).astype(np.int64))
+        return replace(self, label=np.where(self.label == row, 0, -1))
 
-    def half(self, table: Floats, confidence: float, centre: float) -> float:
-        """Give how far from a centre the sum of a table (L, P) over the shift may be, at all times at once."""
-        table = np.vstack((table, np.zeros_like(table))) if len(table) == 1 else table
-        return self._half(table[self.label, self.new] - table[self.label, self.old], np.ptp(table), confidence, centre)
+    def half(self, table: Weights, confidence: float, centre: float) -> float:
+        """Give how far from a centre a sum over the shift may be, at all times at once."""
+        each = np.zeros(len(self.label))
+        mine = self.label >= 0
+        label = self.label[mine]
+        each[mine] = table.at(label, self.new[mine]) - table.at(label, self.old[mine])
+        far = float(table.far(np.unique(label)).max(initial=0.0)) if len(label) else 1.0
+        return self._half(each, far, confidence, centre)
 
     def half_differing(self, confidence: float, centre: float) -> float:
         """Give how far from a centre the share of answers may be that are not as before."""
@@ -105,17 +112,21 @@ class Sequence:
     def _half(self, each: Floats, far: float, confidence: float, centre: float) -> float:
         if not len(each) or far <= 0.0:
             return far
-        low, high = betting(self._seen(each), self._before(each), self.most * far, confidence)
-        return max(high - centre, centre - low, 0.0)
+        if each.any():
+            low, high = betting(self._seen(each), self._before(each), self.most * far, confidence)
+            return max(high - centre, centre - low, 0.0)
+        if confidence not in self.quiet:
+            self.quiet[confidence] = betting(each, each, self.most, confidence)[1]
+        return far * self.quiet[confidence] + abs(centre)
 
     def differing(self) -> float:
         """Give the share of answers that are not as before."""
         each = self._seen((self.new != self.old).astype(np.float64))
         return min(1.0, max(0.0, float(each.mean()))) if len(each) else 0.0
 
-    def variance(self, labels: int, answers: int) -> float:
+    def variance(self, answers: int) -> float:
         """Give about what the squared error of the shift is, to show it while a run goes on."""
-        return float(self._residuals(labels, answers).sum()) / max(1, len(self.new)) ** 2
+        return float(self._residuals(answers).sum()) / max(1, len(self.new)) ** 2
 
     def deviations(self, labels: int, answers: int) -> Floats:
         """Give about how far each entry (L, P) of the shift may be off."""
@@ -127,7 +138,7 @@ class Sequence:
 
     def shift(self, labels: int, answers: int) -> Floats:
         """Give the estimated shift (L, P): the mean of one estimate a draw, by steps, those with which it is surest."""
-        steps = min(self._steps(labels, answers, 0.95), key=lambda found: found[1])[0]
+        steps = min(self._steps(answers, 0.95), key=lambda found: found[1])[0]
         total = np.zeros((labels, answers))
         # An answer counts over its chance at its own step, and as known at all later ones.
         later = steps.sum() - np.cumsum(steps)
@@ -136,22 +147,22 @@ class Sequence:
         np.add.at(total, (self.label, self.old), -amount)
         return total
 
-    def radius(self, labels: int, answers: int, confidence: float) -> float:
+    def radius(self, answers: int, confidence: float) -> float:
         """Give what the Frobenius error of the estimated shift stays below, at all times at once."""
         if not len(self.new):
             return float("inf")
-        found = self._steps(labels, answers, confidence)
-        surest = int(np.argmin([radius for _, radius in self._steps(labels, answers, 0.95)]))
+        found = self._steps(answers, confidence)
+        surest = int(np.argmin([radius for _, radius in self._steps(answers, 0.95)]))
         return found[surest][1]
 
-    def _steps(self, labels: int, answers: int, confidence: float) -> list[tuple[Floats, float]]:
+    def _steps(self, answers: int, confidence: float) -> list[tuple[Floats, float]]:
         """Give steps (n,), each chosen by the answers before it, for runs of several lengths, and what the error stays below.
 
         The empirical Bernstein bound of Martinez-Taboada and Ramdas (arXiv 2409.06060) in Euclidean space, for all at once.
         """
         # Twice how far one estimate of the shift can be from what is known before it: an answer over its chance.
         scale = 2.0 * sqrt(2.0) * float(self.most.max())
-        squares = self._residuals(labels, answers) / scale**2
+        squares = self._residuals(answers) / scale**2
         n = np.arange(1, len(squares) + 1)
         variance = (FIRST_GUESS + np.concatenate(([0.0], np.cumsum(squares)[:-1]))) / n
         doubt = log(2.0 * len(FEW_LENGTHS) / (1.0 - confidence))
@@ -162,12 +173,14 @@ class Sequence:
             found.append((steps, scale * (spent + doubt) / float(steps.sum())))
         return found
 
-    def _residuals(self, labels: int, answers: int) -> Floats:
+    def _residuals(self, answers: int) -> Floats:
         """Give the squared distances (n,) of the estimates from the mean of those before them."""
         moved = self.new != self.old
-        known, mean = np.zeros(labels * answers), np.zeros(labels * answers)
         result = np.zeros(len(moved))
-        now, then = self.label * answers + self.new, self.label * answers + self.old
+        both = np.concatenate((self.label * answers + self.new, self.label * answers + self.old))
+        entries, place = np.unique(np.where(np.tile(moved, 2), both, -1), return_inverse=True)
+        now, then = place[: len(moved)], place[len(moved) :]
+        known, mean = np.zeros(len(entries)), np.zeros(len(entries))
         known_square = mean_square = cross = 0.0
         for t, apart in enumerate(moved.tolist()):
             square = known_square - 2.0 * cross + mean_square
@@ -219,7 +232,7 @@ def betting(seen: Floats, known: Floats, reach: Floats, confidence: float) -> tu
 
     def edge(begin: float, end: float, sign: float) -> float:
         # Won against begin, not against end: somewhere between.
-        for _ in range(40):
+        for _ in range(30):
             middle = 0.5 * (begin + end)
             begin, end = (middle, end) if won(middle, sign) else (begin, middle)
         return begin

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from masa.change import Estimated, right_answers, surprising
-from masa.intervals import LARGEST, normal
+from masa.intervals import LARGEST, InColumn, Table, Weights, normal
 from masa.objective import Objective, Tolerance
 from masa.records import ERROR, Bools, Floats, Interval, Ints, Readings
 from masa.strata import Strata
@@ -39,7 +39,7 @@ class Reader:
         """Give how many standard errors an interval reaches that is one of many."""
         return self._looks(1.0 - (1.0 - self._confidence) / max(many, 1))
 
-    def half(self, found: Estimated, table: Floats, many: int, centre: float, before: Floats | None = None) -> float:
+    def half(self, found: Estimated, table: Weights, many: int, centre: float, before: Weights | None = None) -> float:
         """Give how far from the estimate, the centre, a sum over the matrix may have changed, which is one of many."""
         if found.sequence is not None:
             return found.sequence.half(table, 1.0 - (1.0 - self._confidence) / max(many, 1), centre)
@@ -50,7 +50,7 @@ class Reader:
         if self._found.sequence is None:
             return self._found.interval(self._confidence, self.z())
         change = self._shift.accuracy.change
-        half = self.half(self._found, right_answers(self._shift.new), 1, change)
+        half = self.half(self._found, Table(right_answers(self._shift.new)), 1, change)
         then, now = float(self._failed_then.sum()), float(self._failed_now.sum())
         return Interval(change, max(-1.0, change - half - then), min(1.0, change + half + now))
 
@@ -69,7 +69,7 @@ class Reader:
                 table = np.zeros((1, answers))
                 table[0, column] = 1.0
                 centre = float(shift[row, column])
-                half[row, never if column in never else column] = self.half(alone, table, many, centre)
+                half[row, never if column in never else column] = self.half(alone, Table(table), many, centre)
         weight = np.broadcast_to(self._weight[:, None], shift.shape)
         least, most = (-self._shift.old.values, weight - self._shift.old.values) if self._found.old_known else (-weight, weight)
         low = np.maximum(shift - half, least) - self._failed_then[:, None]
@@ -85,7 +85,7 @@ class Reader:
             if weight <= 0.0:
                 found[label] = Interval(float("nan"), -1.0, 1.0)
                 continue
-            table = right[row : row + 1] / weight
+            table = Table(right[row : row + 1] / weight)
             half = 2.0 if self._blind[row] else self.half(self._found.of_label(row), table, many, change.change)
             low, high = half + self._failed_then[row] / weight, half + self._failed_now[row] / weight
             found[label] = Interval(change.change, max(-1.0, change.change - low), min(1.0, change.change + high))
@@ -93,26 +93,27 @@ class Reader:
 
     def precision(self) -> dict[str, Interval]:
         """Give, by label, the change of the share of what is taken for it that is it, all at once."""
-        right, many = right_answers(self._shift.new), len(self._shift.new.labels)
+        many, names = len(self._shift.new.labels), self._shift.new.predictions
         unknown = float(self._weight[self._blind].sum())
+        failed = [float(side.sum()) for side in (self._failed_then, self._failed_now)]
         found = {}
         for row, (label, change) in enumerate(self._shift.precision.items()):
-            tables, totals = [], []
-            for matrix in self._sides:
-                column = _column(matrix.predictions, label, matrix.values.shape)
-                total = float((matrix.values * column).sum())
-                share = float(matrix.values[row] @ right[row]) / total if total > 0.0 else 0.0
-                tables.append((right * (np.arange(len(right)) == row)[:, None] - share * column) / max(total, 1e-300))
-                totals.append((column, total))
-            failed = [float(side.sum()) for side in (self._failed_then, self._failed_now)]
-            # Of what little is answered nothing can be said: its share of all answers must be known to be above 0 itself.
-            centre = totals[1][1] - totals[0][1]
-            known = totals[1][1] - self.half(self._found, totals[1][0], many, centre) - failed[1] - unknown
-            if min(known, totals[0][1] - failed[0]) <= 0.0 or self._blind[row] or np.isnan(change.change):
-                found[label] = Interval(change.change, -1.0, 1.0)
+            found[label] = Interval(change.change, -1.0, 1.0)
+            if label not in names or self._blind[row]:
                 continue
-            centre = float((tables[1] * self._shift.values).sum())
-            half = self.half(self._found, tables[1], many, centre, tables[0]) * totals[1][1] / known
+            column = names.index(label)
+            then, now = (float(matrix.values[:, column].sum()) for matrix in (self._shift.old, self._shift.new))
+            # Of what little is answered nothing can be said: its share of all answers must be known to be above 0 itself.
+            known = now - self.half(self._found, InColumn(row, column, 1.0, 1.0), many, now - then) - failed[1] - unknown
+            if min(known, then - failed[0]) <= 0.0:
+                continue
+            tables = [
+                InColumn(row, column, (1.0 - share) / total, -share / total)
+                for share, total in ((change.old, then), (change.new, now))
+            ]
+            values = self._shift.values[:, column]
+            centre = float(tables[1].there * values.sum() + (tables[1].here - tables[1].there) * values[row])
+            half = self.half(self._found, tables[1], many, centre, tables[0]) * now / known
             half += (failed[0] + failed[1] + unknown) / known
             found[label] = Interval(change.change, max(-1.0, change.change - half), min(1.0, change.change + half))
         return found
@@ -140,7 +141,7 @@ class Reader:
         table = objective.table(self._shift.new.labels, self._shift.new.predictions)
         change = float((table * self._shift.values).sum())
         far = np.ptp(table, axis=1)
-        half = self.half(self._found, table, 1, change) + float((far * self._weight)[self._blind].sum())
+        half = self.half(self._found, Table(table), 1, change) + float((far * self._weight)[self._blind].sum())
         half += float(far @ (self._failed_then + self._failed_now))
         return Interval(change, change - half, change + half)
 
@@ -169,13 +170,6 @@ class Reader:
 def _failed(values: Floats, predictions: tuple[str, ...]) -> Floats:
     """Give the share of items (L,) that were not answered at all."""
     return values[:, predictions.index(ERROR)] if ERROR in predictions else np.zeros(len(values))
-
-
-def _column(predictions: tuple[str, ...], name: str, shape: tuple[int, ...]) -> Floats:
-    table = np.zeros(shape)
-    if name in predictions:
-        table[:, predictions.index(name)] = 1.0
-    return table
 
 
 def verdict(reader: Reader, tolerance: Tolerance, objective: Objective) -> tuple[str, str | None]:
