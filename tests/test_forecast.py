@@ -164,3 +164,35 @@ def test_the_command_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert [cost["error"] for cost in told["precision"]] == [0.05, 0.03]
     assert main(["plan", str(path), "--label", "label", "--store", str(tmp_path / "m.db"), "--api", "replay:old"]) == 2
     assert "there is no baseline" in capsys.readouterr().err
+
+
+def test_an_api_that_contradicts_itself_is_planned_as_one(tmp_path: Path) -> None:
+    data = mail(1000)
+    store = tmp_path / "masa.db"
+    old = data.predictions["old"]
+    luck = np.random.default_rng(0)
+
+    def api(text: Any) -> str:
+        code = old.codes[int(text.rsplit(maxsplit=1)[-1])]
+        return str(old.values[1 - code if luck.random() < 0.06 else code])
+
+    client = Function(api)
+    made_first = masa.baseline(data, client, budget=1300, repeat=300, store=store)
+    assert made_first.contradicted > 10
+    found = forecast(data, client, errors=(0.004,), budgets=(200,), runs=10, methods=("auto",), store=store)
+    assert found.costs[0].until_sure is None  # Out of reach.
+    assert found.buys[0].noticed[0] < 0.5
+    assert any("this one does not" in note for note in found.notes)
+
+
+def test_items_without_a_label_have_no_part_in_a_plan(tmp_path: Path) -> None:
+    data = mail(600)
+    label, old = ([column.values[code] for code in column.codes] for column in (data.label, data.predictions["old"]))
+    rows = ["label,old"] + [f"{'' if i % 9 == 0 else label[i]},{old[i]}" for i in range(len(data))]
+    path = tmp_path / "mail.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (tmp_path / "masa.toml").write_text(
+        f'[data]\npath = "{path}"\nlabel = "label"\nold = "old"\nunlabelled = true\n', encoding="utf-8"
+    )
+    quick = ["--runs", "10", "--target-error", "5%", "--budgets", "50", "--method", "auto", "--store", str(tmp_path / "m.db")]
+    assert main(["plan", "--config", str(tmp_path / "masa.toml"), *quick]) == 0

@@ -128,6 +128,11 @@ def test_replays_play_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert {"coverage", "queries_mean", "queries_p95", "false_alarms", "misses", "noticed"} <= set(told)
     assert (told["queries_mean"], told["false_alarms"]) == (300, 0.0)
     assert told["noticed"] <= 0.3
+    strict = [*common[:-6], "--method", "auto,masa", "--budgets", "100", "--runs", "4", "--stop", "budget", "--strict", "--json"]
+    assert main(strict) == 0
+    methods = json.loads(capsys.readouterr().out)["methods"]
+    assert methods["auto"]["stopping"] is not None
+    assert methods["masa"]["stopping"] is None
     for wrong, why in (
         (["--noise", "2%"], "only whole assessments"),
         (["--stop", "budget", "--noise", "2"], "noise is 2"),

@@ -169,9 +169,8 @@ def drawn(data: Dataset, past: journal.Past, places: Ints) -> Draws | None:
     if not past.draws:
         return None
     place = live.places(data, past.draws)
-    by_place = {place[key]: (draw, number) for number, (key, draw) in enumerate(past.draws.items()) if key in place}
-    draws, order = zip(*(by_place[item] for item in places.tolist()), strict=True)
-    return Draws.of(draws, order)
+    by_place = {place[key]: draw for key, draw in past.draws.items() if key in place}
+    return Draws.of([by_place[item] for item in places.tolist()])
 
 
 def conclude(
@@ -445,8 +444,7 @@ class Told:
     def _estimated(self, *, finite: bool) -> Estimated:
         items = list(self._answered)
         draws = [draw for item in items if (draw := self._asked[item].draw) is not None]
-        number = {item: place for place, item in enumerate(self._asked)} if draws else {}
-        places, found = np.array(items, np.int64), Draws.of(draws, [number[item] for item in items]) if draws else None
+        places, found = np.array(items, np.int64), Draws.of(draws) if draws else None
         return self._plan.estimated(self._old, places, self._column(items), found, finite=finite)
 
     def _column(self, items: list[int]) -> Column:

@@ -89,7 +89,7 @@ class Estimated:
         views = [view for one in self.now if (view := one.by_stratum) is not None]
         if views:
             # Strata that were asked the less the more alike their answers were show few mistakes while they have many.
-            table = Table(right_answers(self.shift.new))
+            table = Table(right_answers(self.shift.new), most=1.0)
             careful = sum((view.of(table) for view in views), self._before(table))
             half = max(half, careful.reach(intervals.normal(confidence) if z is None else z))
         failed_then, failed_now = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
@@ -230,6 +230,7 @@ def _weighed_by(strata: Strata, places: Ints, answers: Column, shift: Shift, *, 
         stratum=stratum,
         share=counted(strata, places, answers).group_share,
         fraction=np.maximum(fraction, 0.0),
+        error=place.get(ERROR, -1),
     )
 
 

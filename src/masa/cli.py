@@ -385,9 +385,8 @@ def plan(
 
     if plot is not None:
         chart.check(plot)
-    given = {**locals(), "price": None, "budget": None, "money": None, "concurrency": None, "rate": None}
-    given |= {"method": None, "target_error": None, "api": api or (f"replay:{old}" if old and config is None else None)}
-    task = prepared(given)
+    given = {**locals(), "budget": None, "money": None, "concurrency": None, "rate": None}
+    task = prepared(given | {"method": None, "target_error": None}, asks=False)
     with running(quiet=quiet, verbose=verbose) as progress:
         found = forecast(
             task.data,
@@ -398,7 +397,7 @@ def plan(
             errors=[share(error, "--target-error") for error in names(target_error)] or None,
             budgets=whole_numbers(budgets),
             methods=names(method) or None,
-            price=None if price is None else amount(billionths(price)),
+            price=None if price is None or price == "queries-only" else amount(billionths(price)),
             runs=runs,
             name=task.config.name,
             store=task.config.store,
@@ -738,11 +737,20 @@ for command in (init, validate, baseline, plan, assess, accept, compare, report,
     app.command()(command)
 
 
-def prepared(given: dict[str, Any]) -> "Task":
-    """Turn the options of a command, over what masa.toml says, into data and a client."""
+def prepared(given: dict[str, Any], *, asks: bool = True) -> "Task":
+    """Turn the options of a command, over what masa.toml says, into data and a client.
+
+    One that asks nothing needs no API where the old answers are a column.
+    """
     from masa.config import Config, task
 
-    return task(Config.load(given["config"], flags_of(given)))
+    flags = flags_of(given)
+    if not asks and given["api"] is None:
+        flags["api.price"] = None
+    config = Config.load(given["config"], flags)
+    if config.api is None and config.data.old is not None and not asks:
+        config = Config.load(given["config"], flags | {"api.client": f"replay:{config.data.old}"})
+    return task(config)
 
 
 def flags_of(given: dict[str, Any]) -> dict[str, Any]:

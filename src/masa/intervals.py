@@ -107,6 +107,9 @@ class Table:
 
     values: Floats
     """(L, P)"""
+    least: float | Floats = 0.0
+    """the least and the most that answers weigh which nobody has given so far, of all labels or of each (L,)"""
+    most: float | Floats = 0.0
 
     def at(self, label: Ints, answer: Ints) -> Floats:
         """Give the weight of each of some entries (n,)."""
@@ -114,7 +117,8 @@ class Table:
 
     def far(self, label: Ints) -> Floats:
         """Give by how much weights differ at the most within the row of each label (n,)."""
-        return np.asarray(np.ptp(self.values, axis=1)[label])
+        most, least = np.maximum(self.values.max(axis=1), self.most), np.minimum(self.values.min(axis=1), self.least)
+        return np.asarray((most - least)[label])
 
     def squares(self, deviations: Floats) -> float:
         """Give the variance of the sum, if entries vary so much (L, P) and each by itself."""
@@ -171,6 +175,8 @@ class Sample:
     """(G,) what the answers of a group stand for together"""
     shrunk: bool
     """whether groups are strata, whose variances are shrunk towards each other"""
+    error: int = -1
+    """the answer that stands for none, if there is one"""
     least: "Sample | None" = None
     """another view of these answers, taken where it is the less sure one"""
 
@@ -186,13 +192,13 @@ class Sample:
         stratum: Ints,
         share: Floats,
         fraction: Floats,
-        least: "Sample | None" = None,
+        error: int = -1,
     ) -> "Sample":
         """Take answers (n,) from strata (S,), each of which stands for a share; a mean varies by a fraction of an answer."""
         n = np.bincount(stratum, minlength=len(share))
         each = share / np.maximum(n, 1)
         adds = (each * share * fraction)[stratum]
-        return cls(place, label, new, new if old is None else old, lean, adds, each[stratum], stratum, share, True, least)
+        return cls(place, label, new, new if old is None else old, lean, adds, each[stratum], stratum, share, True, error)
 
     def take(self, mine: Bools) -> "Sample":
         """Keep some of the answers (n,), all of a label or none."""
@@ -222,9 +228,14 @@ class Sample:
         """The view of the answers by strata, where there is one."""
         return self if self.shrunk else self.least
 
+    @property
+    def apart(self) -> Bools:
+        """Whether answers (n,) are not as before; a failure is no answer."""
+        return np.asarray((self.new != self.old) & (self.new != self.error) & (self.old != self.error))
+
     def differing(self) -> Spread:
         """Tell how far the share of answers that differ from the old ones may be off."""
-        mine = self.spread((self.new != self.old).astype(np.float64), np.ones(len(self.new)))
+        mine = self.spread(self.apart.astype(np.float64), np.ones(len(self.new)))
         return self._wider(mine, None if self.least is None else self.least.differing())
 
     @staticmethod

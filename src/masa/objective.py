@@ -65,6 +65,11 @@ class Objective:
         """Whether all entries are alike."""
         return not self.linear and not self.weights
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The predictions that the weights name."""
+        return tuple(dict.fromkeys(name for row in self.weights.values() for name in row if name != ANY))
+
     def table(self, labels: Sequence[str], predictions: Sequence[str]) -> Floats:
         """Give the weight of each entry (L, P)."""
         if self.accuracy:

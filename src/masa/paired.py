@@ -11,7 +11,7 @@ import numpy as np
 
 from masa import estimate
 from masa.intervals import KAPPA, MOST_PREDICTIONS, Sample, Spread, pooled
-from masa.records import Codes, Column, Floats, Ints, Matrix, Shift, in_order
+from masa.records import ERROR, Codes, Column, Floats, Ints, Matrix, Shift, in_order
 from masa.sampler import counted
 from masa.strata import Strata
 
@@ -51,7 +51,7 @@ def paired(
         after = pairs.adjusted(before, lean)
     shift = Shift(before, after, estimate.stratum_reports(counted(strata, places, new), strata))
     sample = pairs.sample(shift.new.predictions, lean)
-    differing = float(sample.stands[pairs.old != pairs.new].sum())
+    differing = float(sample.stands[sample.apart].sum())
     return Paired(shift, matrix, accuracy, pairs.deviations(shift, seen, lean), lean, sample, differing)
 
 
@@ -96,6 +96,7 @@ class _Pairs:
             stratum=self.stratum,
             share=self.share,
             fraction=self.fraction,
+            error=place.get(ERROR, -1),
         )
 
     def best_lean(self) -> float:

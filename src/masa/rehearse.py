@@ -189,6 +189,7 @@ def rehearse(
         names = in_order(old.answers.values + new.values)
         old, new = replace(old, answers=old.answers.on(names)), new.on(names)
     rehearsal = Rehearsal(data, old, new, settings, stopping, most, noise)
+    prepared = rehearsal.prepared()  # Whatever is wrong is wrong here, and not in another process.
     size = max(1, min(25, -(-runs // workers)))
     chunks = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
     ended: list[Ended] = []
@@ -198,16 +199,15 @@ def rehearse(
             progress(f"{settings.method} until it stops", len(ended) / runs)
 
     if workers == 1 or len(chunks) == 1:
-        plan, truth = rehearsal.prepared()
         for chunk in chunks:
-            ended += [rehearsal.run(plan, truth, seed) for seed in chunk]
+            ended += [rehearsal.run(*prepared, seed) for seed in chunk]
             report()
     else:
         with ProcessPoolExecutor(workers, initializer=_begin, initargs=(rehearsal,)) as pool:
             for part in pool.map(_runs, chunks):
                 ended += part
                 report()
-    return _summary(ended, _matters(rehearsal))
+    return _summary(ended, _matters(rehearsal.stopping, prepared[1]))
 
 
 def check(recorded: Recorded, *, stop: str, replacement: bool, noise: Noise | None = None) -> None:
@@ -243,7 +243,8 @@ def rehearsed(
     stopping = Stopping(target, stop == "decide", Tolerance.read(tolerance), result.confidence, objective, strict)
     curves = []
     for curve in result.curves:
-        if curve.method not in METHODS or (curve.method == "uniform" and mix is not None):
+        other = strict and curve.method not in ("auto", "predictive")
+        if other or curve.method not in METHODS or (curve.method == "uniform" and mix is not None):
             curves.append(curve)  # Only replays have it.
             continue
         settings = Settings(
@@ -286,12 +287,10 @@ def _runs(seeds: range) -> list[Ended]:
     return [rehearsal.run(plan, truth, seed) for seed in seeds]
 
 
-def _matters(rehearsal: Rehearsal) -> bool:
+def _matters(stopping: Stopping, truth: Shift) -> bool:
     """Say whether what truly changed is more than the tolerance."""
-    _, truth = rehearsal.prepared()
     nothing = Spread(0.0, 0.0)
-    known = Estimated(truth, nothing, nothing, np.zeros_like(truth.values))
-    return rehearsal.stopping.verdict(known, None) == "changed"
+    return stopping.verdict(Estimated(truth, nothing, nothing, np.zeros_like(truth.values)), None) == "changed"
 
 
 def _summary(ended: Sequence[Ended], matters: bool) -> StoppingReport:

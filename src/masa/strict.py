@@ -15,7 +15,7 @@ from masa import _predictive as kernel
 from masa import estimate
 from masa.intervals import Weights
 from masa.predictive import Layout, Predictive, changed
-from masa.records import Codes, Column, Floats, Ints, Matrix, Query, Shift, in_order
+from masa.records import ERROR, Bools, Column, Floats, Ints, Matrix, Query, Shift, in_order
 from masa.sampler import counted
 from masa.strata import Strata
 from masa.weighed import Draws
@@ -39,12 +39,33 @@ LARGEST_STEP = 0.8
 """The largest step of the bound on a vector's norm, as the theorem has it."""
 
 
+def began(draw: int) -> int:
+    """Give the number of the first draw that was made by the same model as this one; draws are counted from 1.
+
+    >>> [began(draw) for draw in (1, 50, 51, 100, 1_300)]
+    [1, 1, 51, 51, 1275]
+    """
+    first = 1
+    while first + _together(first) <= draw:
+        first += _together(first)
+    return first
+
+
+def _together(first: int) -> int:
+    """Give how many draws are made by one model, from the first of them on."""
+    return int(max(kernel.FIRST, (first - 1) // kernel.GROWTH))
+
+
 class Sequential(Predictive):
-    """Choose items one by one, by a model of which answers have changed that is made anew after every batch."""
+    """Choose items one by one, by a model of which answers have changed that is made anew now and then.
+
+    Every draw is a batch of its own.
+    """
 
     def _batch(self, number: int) -> deque[Query]:
-        """Draw items without putting them back, in the order in which they are to be asked."""
-        layout = self._layout
+        """Draw items without putting them back, in the order in which they are to be asked, as long as one model holds."""
+        layout, wanted = self._layout, number
+        number = began(number)
         before = sorted((query.batch or 0, item) for item, query in self._sent.items() if (query.batch or 0) < number)
         known = np.array([item for _, item in before if item in self._answers], np.int64)
         done = np.zeros(len(layout.old), np.bool_)
@@ -52,7 +73,7 @@ class Sequential(Predictive):
         target = self._targets(known)
         confidence = np.array([np.nan if (told := self._answers[item][1]) is None else told for item in known.tolist()])
         moved = changed(target, None if self._confidence is None else self._confidence[known], confidence)
-        size = max(kernel.FIRST, len(known) // kernel.GROWTH)
+        size = _together(number)
         chance = kernel.one_chance(
             layout.items, layout.cells, layout.goal, layout.prior, known.astype(np.int32), moved, target, done
         )
@@ -67,10 +88,12 @@ class Sequential(Predictive):
         picked = may[np.argsort(-(np.log(chance[may]) + luck), kind="stable")[:size]]
         left = chance.sum() - np.concatenate(([0.0], np.cumsum(chance[picked])[:-1]))
         cell = layout.items.cell
-        return deque(
-            Query(item, int(cell[item]), number, float(min(1.0, chance[item] / whole)), len(picked))
-            for item, whole in zip(picked.tolist(), np.maximum(left, chance[picked]).tolist(), strict=True)
+        queries = (
+            Query(item, int(cell[item]), number + place, float(min(1.0, chance[item] / whole)), 1)
+            for place, (item, whole) in enumerate(zip(picked.tolist(), np.maximum(left, chance[picked]).tolist(), strict=True))
         )
+        # The last model may have more draws than there are items: what was sent is not sent again.
+        return deque(query for query in queries if query.item not in self._sent or query.batch == wanted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +112,8 @@ class Sequence:
     """(n,) that share over the chance with which the item was drawn"""
     most: Floats
     """(n,) what that could have been at the most"""
+    error: int = -1
+    """the answer that stands for none, if there is one"""
     quiet: dict[float, float] = field(default_factory=dict)
     """by confidence, how far a sum may be from zero that no answer has moved; filled when it is asked for"""
 
@@ -107,22 +132,40 @@ class Sequence:
 
     def half_differing(self, confidence: float, centre: float) -> float:
         """Give how far from a centre the share of answers may be that are not as before."""
-        return self._half((self.new != self.old).astype(np.float64), 1.0, confidence, centre)
+        return self._half(self.apart.astype(np.float64), 1.0, confidence, centre)
 
     def _half(self, each: Floats, far: float, confidence: float, centre: float) -> float:
         if not len(each) or far <= 0.0:
             return far
         if each.any():
             low, high = betting(self._seen(each), self._before(each), self.most * far, confidence)
-            return max(high - centre, centre - low, 0.0)
-        if confidence not in self.quiet:
-            self.quiet[confidence] = betting(each, each, self.most, confidence)[1]
-        return far * self.quiet[confidence] + abs(centre)
+        else:
+            if confidence not in self.quiet:
+                self.quiet[confidence] = betting(each, each, self.most, confidence)[1]
+            low, high = -far * self.quiet[confidence], far * self.quiet[confidence]
+        # The items that are left cannot add more than they weigh.
+        known, rest = float((self.weight * each).sum()), far * self.left
+        low, high = max(low, known - rest), min(high, known + rest)
+        return max(high - centre, centre - low, 0.0)
+
+    @property
+    def left(self) -> float:
+        """The weight of the items that are left."""
+        rest = 1.0 - float(self.weight.sum())
+        return rest if rest > 1e-9 else 0.0
 
     def differing(self) -> float:
         """Give the share of answers that are not as before."""
-        each = self._seen((self.new != self.old).astype(np.float64))
-        return min(1.0, max(0.0, float(each.mean()))) if len(each) else 0.0
+        each = self.apart.astype(np.float64)
+        known = float((self.weight * each).sum())
+        if not len(each) or self.left <= 0.0:
+            return known
+        return min(1.0, known + self.left, max(known, float(self._seen(each).mean())))
+
+    @property
+    def apart(self) -> Bools:
+        """Whether answers (n,) are not as before; a failure is no answer."""
+        return np.asarray((self.new != self.old) & (self.new != self.error) & (self.old != self.error))
 
     def variance(self, answers: int) -> float:
         """Give about what the squared error of the shift is, to show it while a run goes on."""
@@ -137,12 +180,15 @@ class Sequence:
         return np.asarray(np.sqrt(squares) / max(1, len(self.new)))
 
     def shift(self, labels: int, answers: int) -> Floats:
-        """Give the estimated shift (L, P): the mean of one estimate a draw, by steps, those with which it is surest."""
-        steps = min(self._steps(answers, 0.95), key=lambda found: found[1])[0]
+        """Give the estimated shift (L, P): the mean of one estimate a draw, by steps, those with which it is surest.
+
+        Or what is known, once that is surer.
+        """
+        steps, radius = min(self._steps(answers, 0.95), key=lambda found: found[1])
         total = np.zeros((labels, answers))
         # An answer counts over its chance at its own step, and as known at all later ones.
         later = steps.sum() - np.cumsum(steps)
-        amount = (steps * self.over + later * self.weight) / steps.sum()
+        amount = (steps * self.over + later * self.weight) / steps.sum() if radius < self._rest else self.weight
         np.add.at(total, (self.label, self.new), amount)
         np.add.at(total, (self.label, self.old), -amount)
         return total
@@ -151,9 +197,14 @@ class Sequence:
         """Give what the Frobenius error of the estimated shift stays below, at all times at once."""
         if not len(self.new):
             return float("inf")
-        found = self._steps(answers, confidence)
-        surest = int(np.argmin([radius for _, radius in self._steps(answers, 0.95)]))
-        return found[surest][1]
+        usual = [radius for _, radius in self._steps(answers, 0.95)]
+        surest = int(np.argmin(usual))
+        return self._steps(answers, confidence)[surest][1] if usual[surest] < self._rest else self._rest
+
+    @property
+    def _rest(self) -> float:
+        """How far the shift can be from what is known of it."""
+        return sqrt(2.0) * self.left
 
     def _steps(self, answers: int, confidence: float) -> list[tuple[Floats, float]]:
         """Give steps (n,), each chosen by the answers before it, for runs of several lengths, and what the error stays below.
@@ -161,7 +212,7 @@ class Sequence:
         The empirical Bernstein bound of Martinez-Taboada and Ramdas (arXiv 2409.06060) in Euclidean space, for all at once.
         """
         # Twice how far one estimate of the shift can be from what is known before it: an answer over its chance.
-        scale = 2.0 * sqrt(2.0) * float(self.most.max())
+        scale = 2.0 * sqrt(2.0) * float(self.most.max(initial=1e-9))
         squares = self._residuals(answers) / scale**2
         n = np.arange(1, len(squares) + 1)
         variance = (FIRST_GUESS + np.concatenate(([0.0], np.cumsum(squares)[:-1]))) / n
@@ -247,8 +298,8 @@ def in_sequence(
     layout: Layout, strata: Strata, places: Ints, answers: Column, draws: Draws, *, old: Column
 ) -> tuple[Shift, Sequence]:
     """Estimate the shift from answers about these places (n,), as far as all that were drawn before are answered."""
-    order = np.argsort(draws.order, kind="stable")
-    order = order[: int(np.argmin(np.concatenate((draws.order[order] == np.arange(len(order)), [False]))))]
+    order = np.argsort(draws.batch, kind="stable")
+    order = order[: int(np.argmin(np.concatenate((draws.batch[order] == 1 + np.arange(len(order)), [False]))))]
     before = estimate.true_matrix(strata, old)
     names = in_order(before.predictions + answers.values)
     place = {name: code for code, name in enumerate(names)}
@@ -259,10 +310,8 @@ def in_sequence(
     items = places[order]
     label = layout.cells.label[layout.items.cell[items]].astype(np.int64)
     weight = layout.items.weight[items]
-    batch: Codes = draws.batch[order]
     left = 1.0 - np.concatenate(([0.0], np.cumsum(weight)[:-1]))
-    first = np.concatenate(([True], batch[1:] != batch[:-1])) if len(batch) else np.zeros(0, bool)
-    begun = left[np.maximum.accumulate(np.where(first, np.arange(len(batch)), 0))]
+    begun = left[np.array([began(draw) - 1 for draw in range(1, len(items) + 1)], np.int64)]
     found = Sequence(
         label,
         coded(answers, order),
@@ -270,6 +319,7 @@ def in_sequence(
         weight,
         weight / draws.chance[order],
         np.maximum(begun, 0.0) / EVEN,
+        place.get(ERROR, -1),
     )
     values = before.on(names).values
     after = values.copy()

@@ -1,6 +1,7 @@
 """What is read off a shift, how sure each of it is, and whether it matters."""
 
 from collections.abc import Callable, Iterator
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from masa.change import Estimated, right_answers, surprising
 from masa.intervals import LARGEST, InColumn, Table, Weights, normal
 from masa.objective import Objective, Tolerance
-from masa.records import ERROR, Bools, Floats, Interval, Ints, Readings
+from masa.records import ERROR, INVALID, Bools, Floats, Interval, Ints, Readings
 from masa.strata import Strata
 
 Looks = Callable[[float], float]
@@ -49,32 +50,42 @@ class Reader:
         """Give the change of the share of right answers."""
         if self._found.sequence is None:
             return self._found.interval(self._confidence, self.z())
-        change = self._shift.accuracy.change
-        half = self.half(self._found, Table(right_answers(self._shift.new)), 1, change)
+        change, right = self._shift.accuracy.change, right_answers(self._shift.new)
         then, now = float(self._failed_then.sum()), float(self._failed_now.sum())
-        return Interval(change, max(-1.0, change - half - then), min(1.0, change + half + now))
+        half = self.half(self._found, Table(right, most=1.0), 1, change)
+        at_most = half
+        if now > 0.0:  # All that failed may be right.
+            right[:, self._shift.new.predictions.index(ERROR)] = 1.0
+            at_most = now + self.half(self._found, Table(right, most=1.0), 1, change + now)
+        return Interval(change, max(-1.0, change - half - then), min(1.0, change + at_most))
 
     def entries(self) -> tuple[Floats, Floats]:
         """Give the least and the most (L, P) that each entry of the shift may be, all at once."""
         shift = self._shift.values
-        answers = shift.shape[1]
-        many = int(np.count_nonzero(self._weight > 0.0)) * answers
-        half = np.zeros_like(shift)
-        half[self._blind] = 1.0
-        for row in np.flatnonzero((self._weight > 0.0) & ~self._blind).tolist():
-            alone = self._found.of_label(row)
-            seen = alone.answered()
-            never = np.setdiff1d(np.arange(answers), seen)  # They are all alike.
-            for column in (*seen, *never[:1]):
-                table = np.zeros((1, answers))
-                table[0, column] = 1.0
-                centre = float(shift[row, column])
-                half[row, never if column in never else column] = self.half(alone, Table(table), many, centre)
+        half = self._halves()[:, :-1]
         weight = np.broadcast_to(self._weight[:, None], shift.shape)
         least, most = (-self._shift.old.values, weight - self._shift.old.values) if self._found.old_known else (-weight, weight)
         low = np.maximum(shift - half, least) - self._failed_then[:, None]
         high = np.minimum(shift + half + self._failed_now[:, None], most)
         return np.minimum(low, shift), np.maximum(high, shift)
+
+    def _halves(self) -> Floats:
+        """Give how far each entry of the shift may be off (L, P + 1), in the last column those of answers nobody has given."""
+        shift = self._shift.values
+        labels, answers = shift.shape
+        many = int(np.count_nonzero(self._weight > 0.0)) * (answers + 1)
+        half = np.zeros((labels, answers + 1))
+        half[self._blind] = 1.0
+        for row in np.flatnonzero((self._weight > 0.0) & ~self._blind).tolist():
+            alone = self._found.of_label(row)
+            seen = alone.answered()
+            for column in seen:
+                table = np.zeros((1, answers))
+                table[0, column] = 1.0
+                half[row, column] = self.half(alone, Table(table), many, float(shift[row, column]))
+            never = np.setdiff1d(np.arange(answers + 1), seen)  # They are all alike.
+            half[row, never] = self.half(alone, Table(np.zeros((1, answers)), most=1.0), many, 0.0)
+        return half
 
     def recall(self) -> dict[str, Interval]:
         """Give, by label, the change of the share that is recognised, all at once."""
@@ -85,7 +96,7 @@ class Reader:
             if weight <= 0.0:
                 found[label] = Interval(float("nan"), -1.0, 1.0)
                 continue
-            table = Table(right[row : row + 1] / weight)
+            table = Table(right[row : row + 1] / weight, most=1.0 / weight)
             half = 2.0 if self._blind[row] else self.half(self._found.of_label(row), table, many, change.change)
             low, high = half + self._failed_then[row] / weight, half + self._failed_now[row] / weight
             found[label] = Interval(change.change, max(-1.0, change.change - low), min(1.0, change.change + high))
@@ -132,16 +143,20 @@ class Reader:
             half = self._found.sequence.half_differing(self._confidence, share)
         else:
             half = self._found.now[0].differing().reach(self.z()) + float(self._weight[self._blind].sum())
-        return Interval(share, max(0.0, share - half), min(1.0, share + half))
+        failed = float(self._failed_then.sum() + self._failed_now.sum())
+        return Interval(share, max(0.0, share - half), min(1.0, share + half + failed))
 
     def cost(self, objective: Objective) -> Interval | None:
         """Give the change of what mistakes cost, an item."""
         if not objective.linear or objective.accuracy:
             return None
-        table = objective.table(self._shift.new.labels, self._shift.new.predictions)
+        labels, names = self._shift.new.labels, self._shift.new.predictions
+        more = objective.table(labels, (*names, *labels, *objective.names, INVALID))
+        table, beyond = more[:, : len(names)], more[:, len(names) :]
+        costs = Table(table, beyond.min(axis=1), beyond.max(axis=1))
         change = float((table * self._shift.values).sum())
-        far = np.ptp(table, axis=1)
-        half = self.half(self._found, Table(table), 1, change) + float((far * self._weight)[self._blind].sum())
+        far = costs.far(np.arange(len(labels)))
+        half = self.half(self._found, costs, 1, change) + float((far * self._weight)[self._blind].sum())
         half += float(far @ (self._failed_then + self._failed_now))
         return Interval(change, change - half, change + half)
 
@@ -151,11 +166,15 @@ class Reader:
         return Readings(low, high, self.recall(), self.precision(), self.norm(), self.differing(), self.cost(objective))
 
     def read(self, kind: str, objective: Objective) -> Iterator[tuple[Interval, int]]:
-        """Give the intervals of what a tolerance is on, and whether more of it is better (1) or worse (-1)."""
+        """Give the intervals of what a tolerance is on, and whether more of it is better (1) or worse (-1).
+
+        Labels that nobody has, and those that were and are never answered, have no recall or no precision.
+        """
         if kind == "accuracy":
             yield self.accuracy(), 1
         elif kind in ("recall", "precision"):
-            yield from ((interval, 1) for interval in (self.recall() if kind == "recall" else self.precision()).values())
+            known = self.recall() if kind == "recall" else self.precision()
+            yield from ((interval, 1) for interval in known.values() if not isnan(interval.estimate))
         elif kind == "cost":
             cost = self.cost(objective)
             if cost is not None:
@@ -163,8 +182,13 @@ class Reader:
         else:
             low, high = self.entries()
             right = right_answers(self._shift.new)
-            for at in zip(*np.nonzero(np.broadcast_to(self._weight[:, None] > 0.0, low.shape)), strict=True):
-                yield Interval(float(self._shift.values[at]), float(low[at]), float(high[at])), 1 if right[at] else -1
+            for row in np.flatnonzero(self._weight > 0.0):
+                for column, name in enumerate(self._shift.new.predictions):
+                    if name != ERROR:  # A failure is no answer.
+                        ends = float(low[row, column]), float(high[row, column])
+                        yield Interval(float(self._shift.values[row, column]), *ends), 1 if right[row, column] else -1
+            unseen = self._halves()[:, -1]
+            yield Interval(0.0, 0.0, float(unseen[self._weight > 0.0].max(initial=0.0))), -1
 
 
 def _failed(values: Floats, predictions: tuple[str, ...]) -> Floats:

@@ -10,7 +10,7 @@ from masa import _predictive as kernel
 from masa import estimate, intervals
 from masa.intervals import KAPPA, MOST_PREDICTIONS, Sample, Spread
 from masa.predictive import Layout
-from masa.records import Bools, Codes, Column, Floats, Ints, Matrix, Shift, in_order
+from masa.records import ERROR, Bools, Codes, Column, Floats, Ints, Matrix, Shift, in_order
 from masa.sampler import counted
 from masa.strata import Strata
 
@@ -25,15 +25,12 @@ class Draws:
     """(n,) 0 for items drawn at random inside their stratum"""
     size: Ints
     """(n,) of its batch"""
-    order: Ints
-    """(n,) how many were sent before it, answered or not"""
 
     @classmethod
-    def of(cls, draws: Sequence[tuple[int, float, int]], order: Sequence[int] | None = None) -> "Draws":
-        """Take batches, chances and sizes as the journal has them, in the order in which they were sent or in another."""
+    def of(cls, draws: Sequence[tuple[int, float, int]]) -> "Draws":
+        """Take batches, chances and sizes as the journal has them."""
         batch, chance, size = zip(*draws, strict=True)
-        sent = np.arange(len(draws)) if order is None else np.array(order, np.int64)
-        return cls(np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64), sent)
+        return cls(np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +104,7 @@ def weighed(
         stratum=rest.of(places[inside]).astype(np.int64),
         share=tally.group_share,
         fraction=np.maximum(fraction, 0.0),
+        error=sample.error,
     )
     return Weighed(shift, wider, accuracy, deviations, replace(sample, least=later), differing, groups)
 
@@ -226,8 +224,8 @@ class _Sums:
         return result
 
     def differing(self) -> float:
-        """Give the share of answers that are not as before."""
-        moved = self.new != self.old
+        """Give the share of answers that are not as before; a failure is no answer."""
+        moved = (self.new != self.old) & (self.new != self.error) & (self.old != self.error)
         amount = (self.counts * ((self.weight + self.one) / (self.reach + self.one))[self.cell_group[self.cell]])[moved]
         lacking = (self.weight - self.reach) * self.one * self.mended / (self.reach + self.one)
         usual = (lacking[self.cell_group] * self.cell_share)[self.cell_wrong]
@@ -237,7 +235,14 @@ class _Sums:
         """Give the answers as they are weighed."""
         group = self.cell_group[self.cell]
         whole = self.reach + self.one
-        return Sample(self.place, self.label, self.new, self.old, 1.0, self.adds, self.counts, group, whole, shrunk=False)
+        return Sample(
+            self.place, self.label, self.new, self.old, 1.0, self.adds, self.counts, group, whole, shrunk=False, error=self.error
+        )
+
+    @property
+    def error(self) -> int:
+        """The answer that stands for none, or -1."""
+        return self.names.index(ERROR) if ERROR in self.names else -1
 
     def spreads(self, blind: float) -> tuple[Spread, Spread, Floats]:
         """Tell how far the matrix, the accuracy and each entry (L, P) may be off: by what the answers differ in each group."""
