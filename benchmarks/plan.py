@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from fewer import updates
 
-from masa.forecast import made, queries_for
+from masa.forecast import made
 from masa.old import Old
 from masa.plan import Settings
 from masa.replay import replay
@@ -28,9 +28,8 @@ def main() -> None:
         known = Old(np.arange(len(data)), old, complete=True, confidence=sure)
         settings = Settings("auto", also=update.also)
         planned = made(data, known, settings, runs=runs, methods=("auto",))
-        promised = queries_for(
-            planned.replay(share, methods=("auto",), budgets=(500,), error=update.target).curves[0], update.target
-        )
+        played = planned.replay(share, methods=("auto",), budgets=(500,), error=update.target)
+        promised = played.curves[0].queries_for_target
         real = replay(
             data,
             new=update.new,

@@ -50,6 +50,7 @@ def main() -> None:
                     old=case.old,
                     settings=Settings(method, also=case.also),
                     stopping=stopping,
+                    budget=min(MOST, len(case.data)),
                     runs=runs,
                     workers=2,
                 )

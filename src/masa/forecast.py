@@ -213,7 +213,8 @@ def forecast(
     costs = []
     for number, error in enumerate(wanted):
         case.tell("until an assessment stops", 0.8 + 0.2 * number / len(wanted))
-        queries = {curve.method: queries_for(curve, error) for curve in played.curves}
+        least = error == played.target_error
+        queries = {curve.method: curve.queries_for_target if least else queries_for(curve, error) for curve in played.curves}
         beyond = played.no_change_error is not None and error >= played.no_change_error
         ended = None if beyond else case.ended(share, Stopping(error, confidence=chosen.confidence), budget=None)
         until = None if ended is None or ended.early < 0.5 else round(ended.queries_mean)
@@ -235,14 +236,14 @@ def forecast(
 
 
 def queries_for(curve: Curve, error: float) -> int | None:
-    """Give after how many queries the error of a curve is below this, between its points in proportion."""
-    after = next((point for point in curve.path if point.error_quantile <= error), None)
-    if after is None:
+    """Give after how many queries the error of a curve is below this for good, between its points in proportion."""
+    above = [place for place, point in enumerate(curve.path) if point.error_quantile > error]
+    last = above[-1] if above else -1
+    if last + 1 >= len(curve.path):
         return None
-    earlier = [point for point in curve.path if point.queries < after.queries]
-    if not earlier or after.error_quantile <= 0.0:
+    before, after = curve.path[max(last, 0)], curve.path[last + 1]
+    if last < 0 or after.error_quantile <= 0.0:
         return after.queries
-    before = earlier[-1]
     part = log(before.error_quantile / error) / log(before.error_quantile / after.error_quantile)
     return round(exp(log(before.queries) + part * log(after.queries / before.queries)))
 
@@ -268,6 +269,8 @@ def made(
     if not old.complete:
         known = tuple("adaptive" if name == "auto" else name for name in known)
     if data.group is not None:
+        if methods and tuple(methods) != ("predictive",):
+            raise UsageError("only the method predictive knows groups", hint="leave out --method")
         known = ("predictive",)
     column = Column(OLD, answers.values, answers.codes)
     data = replace(
