@@ -16,8 +16,8 @@ from masa.plan import Settings
 from masa.rehearse import Noise, rehearse
 from masa.stopping import Stopping
 
-CHANGED = ("VADER 3.2.1 -> 3.3.2", "VADER 2.5 -> 3.2.1", "microsoft ferplus, 3% evenly", "amazon yelp, 3% by confidence")
-SAME = ("VADER 3.2.1 -> 3.3.2", "microsoft ferplus, 3% evenly", "amazon yelp, 3% by confidence", "google command, from ibm")
+CHANGED = ("VADER 3.2.1 -> 3.3.2", "microsoft ferplus, 3% evenly")
+SAME = ("VADER 3.2.1 -> 3.3.2", "microsoft ferplus, 3% evenly", "amazon yelp, 3% by confidence")
 NOISES = (None, Noise(0.01), Noise(0.01, "unsure"), Noise(0.05), Noise(0.05, "unsure"))
 BUDGETS = (40, 2_000)
 

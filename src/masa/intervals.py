@@ -120,6 +120,11 @@ class Table:
         most, least = np.maximum(self.values.max(axis=1), self.most), np.minimum(self.values.min(axis=1), self.least)
         return np.asarray((most - least)[label])
 
+    @property
+    def farthest(self) -> float:
+        """By how much weights differ at the most within a row."""
+        return float(self.far(np.arange(len(self.values))).max(initial=0.0))
+
     def squares(self, deviations: Floats) -> float:
         """Give the variance of the sum, if entries vary so much (L, P) and each by itself."""
         return float(((self.values * deviations) ** 2).sum())
@@ -141,6 +146,11 @@ class InColumn:
     def far(self, label: Ints) -> Floats:
         """Give by how much weights differ at the most within the row of each label (n,)."""
         return np.where(label == self.row, abs(self.here), abs(self.there))
+
+    @property
+    def farthest(self) -> float:
+        """By how much weights differ at the most within a row."""
+        return max(abs(self.here), abs(self.there))
 
     def squares(self, deviations: Floats) -> float:
         """Give the variance of the sum, if entries vary so much (L, P) and each by itself."""

@@ -123,20 +123,24 @@ class Sequence:
 
     def half(self, table: Weights, confidence: float, centre: float) -> float:
         """Give how far from a centre a sum over the shift may be, at all times at once."""
-        each = np.zeros(len(self.label))
-        mine = self.label >= 0
-        label = self.label[mine]
-        each[mine] = table.at(label, self.new[mine]) - table.at(label, self.old[mine])
-        far = float(table.far(np.unique(label)).max(initial=0.0)) if len(label) else 1.0
-        return self._half(each, far, confidence, centre)
+        low, high = self.ends(table, confidence)
+        return max(high - centre, centre - low, 0.0)
 
     def half_differing(self, confidence: float, centre: float) -> float:
         """Give how far from a centre the share of answers may be that are not as before."""
-        return self._half(self.apart.astype(np.float64), 1.0, confidence, centre)
+        low, high = self._ends(self.apart.astype(np.float64), 1.0, confidence)
+        return max(high - centre, centre - low, 0.0)
 
-    def _half(self, each: Floats, far: float, confidence: float, centre: float) -> float:
+    def ends(self, table: Weights, confidence: float) -> tuple[float, float]:
+        """Give the least and the most that a sum over the shift may be, at all times at once."""
+        each = np.zeros(len(self.label))
+        mine = self.label >= 0
+        each[mine] = table.at(self.label[mine], self.new[mine]) - table.at(self.label[mine], self.old[mine])
+        return self._ends(each, table.farthest, confidence)
+
+    def _ends(self, each: Floats, far: float, confidence: float) -> tuple[float, float]:
         if not len(each) or far <= 0.0:
-            return far
+            return -far, far
         if each.any():
             low, high = betting(self._seen(each), self._before(each), self.most * far, confidence)
         else:
@@ -145,8 +149,7 @@ class Sequence:
             low, high = -far * self.quiet[confidence], far * self.quiet[confidence]
         # The items that are left cannot add more than they weigh.
         known, rest = float((self.weight * each).sum()), far * self.left
-        low, high = max(low, known - rest), min(high, known + rest)
-        return max(high - centre, centre - low, 0.0)
+        return max(low, known - rest), min(high, known + rest)
 
     @property
     def left(self) -> float:

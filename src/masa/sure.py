@@ -11,6 +11,10 @@ from masa.intervals import LARGEST, InColumn, Table, Weights, normal
 from masa.objective import Objective, Tolerance
 from masa.records import ERROR, INVALID, Bools, Floats, Interval, Ints, Readings
 from masa.strata import Strata
+from masa.strict import Sequence
+
+PRECISELY = 12
+"""Halvings of what the end of a precision's interval may be."""
 
 Looks = Callable[[float], float]
 """Gives how many standard errors an interval of this confidence reaches, with regard to how often it was looked at."""
@@ -113,6 +117,13 @@ class Reader:
             if label not in names or self._blind[row]:
                 continue
             column = names.index(label)
+            if self._found.sequence is not None:
+                ends = self._strict_precision(self._found.sequence, row, column, many)
+                slack = failed[0] + failed[1]
+                if not isnan(change.change):
+                    low, high = ends[0] - change.old - slack, ends[1] - change.old + slack
+                    found[label] = Interval(change.change, max(-1.0, min(low, change.change)), min(1.0, max(high, change.change)))
+                continue
             then, now = (float(matrix.values[:, column].sum()) for matrix in (self._shift.old, self._shift.new))
             # Of what little is answered nothing can be said: its share of all answers must be known to be above 0 itself.
             known = now - self.half(self._found, InColumn(row, column, 1.0, 1.0), many, now - then) - failed[1] - unknown
@@ -128,6 +139,30 @@ class Reader:
             half += (failed[0] + failed[1] + unknown) / known
             found[label] = Interval(change.change, max(-1.0, change.change - half), min(1.0, change.change + half))
         return found
+
+    def _strict_precision(self, sequence: Sequence, row: int, column: int, many: int) -> tuple[float, float]:
+        """Give the precisions that would make the sum of its column, less that much of it, possible: zero for the true one."""
+        old = self._shift.old.values[:, column]
+        confidence = 1.0 - (1.0 - self._confidence) / max(many, 1)
+
+        def may_be(precision: float) -> bool:
+            low, high = sequence.ends(InColumn(row, column, 1.0 - precision, -precision), confidence)
+            before = float(old[row] - precision * old.sum())
+            return low - 1e-12 <= -before <= high + 1e-12
+
+        now = self._shift.new.values[:, column]
+        best = float(now[row] / now.sum()) if now.sum() > 0.0 else 0.5
+        if not may_be(best):
+            return 0.0, 1.0
+
+        def end(outside: float) -> float:
+            inside = best
+            for _ in range(0 if may_be(outside) else PRECISELY):
+                middle = 0.5 * (inside + outside)
+                inside, outside = (middle, outside) if may_be(middle) else (inside, middle)
+            return outside
+
+        return end(0.0), end(1.0)
 
     def norm(self) -> Interval:
         """Give the Frobenius norm of the shift: no further from the estimate than the estimate from the shift."""
