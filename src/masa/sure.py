@@ -9,7 +9,7 @@ import numpy as np
 from masa.change import Estimated, right_answers, surprising
 from masa.intervals import LARGEST, InColumn, Table, Weights, normal
 from masa.objective import Objective, Tolerance
-from masa.records import ERROR, INVALID, Bools, Floats, Interval, Ints, Readings
+from masa.records import ERROR, INVALID, Bools, Change, Floats, Interval, Ints, Readings
 from masa.strata import Strata
 from masa.strict import Sequence
 
@@ -103,7 +103,7 @@ class Reader:
             table = Table(right[row : row + 1] / weight, most=1.0 / weight)
             half = 2.0 if self._blind[row] else self.half(self._found.of_label(row), table, many, change.change)
             low, high = half + self._failed_then[row] / weight, half + self._failed_now[row] / weight
-            found[label] = Interval(change.change, max(-1.0, change.change - low), min(1.0, change.change + high))
+            found[label] = self._possible(change, low, high, self._failed_then[row] / weight)
         return found
 
     def precision(self) -> dict[str, Interval]:
@@ -137,8 +137,14 @@ class Reader:
             centre = float(tables[1].there * values.sum() + (tables[1].here - tables[1].there) * values[row])
             half = self.half(self._found, tables[1], many, centre, tables[0]) * now / known
             half += (failed[0] + failed[1] + unknown) / known
-            found[label] = Interval(change.change, max(-1.0, change.change - half), min(1.0, change.change + half))
+            found[label] = self._possible(change, half, half, failed[0] / known)
         return found
+
+    def _possible(self, change: Change, below: float, above: float, failed: float) -> Interval:
+        """Give the interval for a share that was known before, but for those that failed: it is between 0 and 1 now."""
+        least, most = (-change.old - failed, 1.0 - change.old) if self._found.old_known else (-1.0, 1.0)
+        low, high = max(least, change.change - below), min(most, change.change + above)
+        return Interval(change.change, min(low, change.change), max(high, change.change))
 
     def _strict_precision(self, sequence: Sequence, row: int, column: int, many: int) -> tuple[float, float]:
         """Give the precisions that would make the sum of its column, less that much of it, possible: zero for the true one."""

@@ -263,7 +263,7 @@ def _by_label(found: Assessment, readings: Readings) -> Table:
         for now, interval in ((recall[label], readings.recall[label]), (precision[label], readings.precision[label])):
             known = interval.low > -1.0 or interval.high < 1.0
             between = f"{100 * interval.low:+.1f} to {100 * interval.high:+.1f}" if known else "not known"
-            cells += ["-" if isnan(now.old) else percent(now.old), between]
+            cells += ["-" if isnan(now.old) else f"{100 * now.old:.1f}%", between]
         table.add_row(Text(_brief(label, 30)), *cells)
     if len(labels) < len(shift.new.labels):
         table.add_row(f"... and {len(shift.new.labels) - len(labels):,} more (--json)", "", "", "", "")
