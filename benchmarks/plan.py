@@ -29,7 +29,8 @@ def main() -> None:
         settings = Settings("auto", also=update.also)
         planned = made(data, known, settings, runs=runs, methods=("auto",))
         played = planned.replay(share, methods=("auto",), budgets=(500,), error=update.target)
-        promised = played.curves[0].queries_for_target
+        beyond = played.no_change_error is not None and update.target >= played.no_change_error  # It would prove nothing.
+        promised = None if beyond else played.curves[0].queries_for_target
         real = replay(
             data,
             new=update.new,

@@ -213,9 +213,9 @@ def forecast(
     costs = []
     for number, error in enumerate(wanted):
         case.tell("until an assessment stops", 0.8 + 0.2 * number / len(wanted))
-        least = error == played.target_error
-        queries = {curve.method: curve.queries_for_target if least else queries_for(curve, error) for curve in played.curves}
         beyond = played.no_change_error is not None and error >= played.no_change_error
+        least = error == played.target_error and not beyond
+        queries = {curve.method: curve.queries_for_target if least else queries_for(curve, error) for curve in played.curves}
         ended = None if beyond else case.ended(share, Stopping(error, confidence=chosen.confidence), budget=None)
         until = None if ended is None or ended.early < 0.5 else round(ended.queries_mean)
         costs.append(Cost(error, queries, until, beyond))
