@@ -39,9 +39,9 @@ def test_an_api_that_only_contradicts_itself_has_not_moved(noise: Noise) -> None
     """Items are asked where answers are doubtful, and there it contradicts itself: that alone is no sign of change."""
     data, old = reviews()
     runs = rehearse(
-        data, new=data.predictions["old"], old=old, settings=Settings(), stopping=Stopping(), budget=600, noise=noise, runs=60
+        data, new=data.predictions["old"], old=old, settings=Settings(), stopping=Stopping(), budget=600, noise=noise, runs=40
     )
-    assert runs.noticed <= 0.12  # 3.5% are allowed.
+    assert runs.noticed <= 0.15  # 3.5% are allowed.
     assert runs.false_alarms == 0.0
     assert runs.coverage >= 0.9
 

