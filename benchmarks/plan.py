@@ -6,15 +6,15 @@ The plan knows the old answers and the share of answers that changed, and nothin
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from fewer import updates
+from fewer import run, updates
 
 from masa.forecast import made
 from masa.old import Old
 from masa.plan import Settings
-from masa.replay import replay
 
 
 def main() -> None:
@@ -31,19 +31,7 @@ def main() -> None:
         played = planned.replay(share, methods=("auto",), budgets=(500,), error=update.target)
         beyond = played.no_change_error is not None and update.target >= played.no_change_error  # It would prove nothing.
         promised = None if beyond else played.curves[0].queries_for_target
-        real = replay(
-            data,
-            new=update.new,
-            old=update.old,
-            old_confidence=update.old_confidence,
-            new_confidence=update.new_confidence,
-            also=update.also,
-            text=update.text,
-            methods=("auto",),
-            budgets=(500,),
-            runs=runs,
-            target_error=update.target,
-        )
+        real = run(replace(update, methods=("auto",)), runs=runs)
         needed = real.curves[0].queries_for_target
         ratio = "-" if promised is None or needed is None else f"{promised / needed:.2f}"
         both = " | ".join("-" if queries is None else f"{queries:,}" for queries in (promised, needed))

@@ -137,8 +137,8 @@ async def assess_async(
             session.error = told.error
             try:
                 # An API that spoke of these labels before and does not now has changed; one that never did is misread.
-                strict = not set(old.answers.values) & set(data.labels)
-                stopped = await live.ask(kept, session, told, strict=strict, enough=told.enough)
+                strangers = not set(old.answers.values) & set(data.labels)
+                stopped = await live.ask(kept, session, told, strict=strangers, enough=told.enough)
             finally:
                 await asked.close()
             result, found = conclude(session, plan, old, chosen, stopped, sides, told.looks)
@@ -343,7 +343,7 @@ def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
     if method in ADAPTIVE and method != "predictive" and len(places) < len(strata.items):
         notes.append(
             "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
-            "look a little better than it is (docs/method.md); --method post-stratified is free of that"
+            "look a little better than it is (docs/sure.md); --method post-stratified is free of that"
         )
     return notes
 

@@ -100,7 +100,7 @@ class Estimated:
         """Give what the Frobenius error of the shift stays below."""
         if self.sequence is None:
             return self.matrix.bound(confidence)
-        return min(intervals.LARGEST, self.sequence.radius(len(self.shift.new.predictions), confidence))
+        return min(intervals.LARGEST, self.sequence.radius(confidence))
 
     def spread(self, table: Weights, before: Weights | None = None) -> Spread:
         """Tell how far the change of a sum over the matrix may be off; before is the old matrix's table, if another."""
@@ -146,7 +146,7 @@ def estimated_in_sequence(layout: Layout, strata: Strata, old: Old, places: Ints
     """Estimate the shift from answers to items that were drawn one by one; how sure it is holds at all times at once."""
     shift, found = in_sequence(layout, strata, places, answers, draws, old=old.answers)
     rows, columns = shift.values.shape
-    spread = Spread(found.variance(columns), 0.0)
+    spread = Spread(found.variance, 0.0)
     return Estimated(shift, spread, spread, found.deviations(rows, columns), differing=found.differing(), sequence=found)
 
 

@@ -242,20 +242,15 @@ class Predictive:
     def _batch(self, number: int) -> deque[Query]:
         """Draw a batch from the answers to those before it, in the order in which it is to be asked."""
         layout = self._layout
-        before = sorted((query.batch or 0, item) for item, query in self._sent.items() if (query.batch or 0) < number)
-        known = np.array([item for _, item in before if number > 1 and item in self._answers], np.int64)
-        done = np.zeros(len(layout.old), np.bool_)
-        done[[item for _, item in before]] = True
+        known, moved, target, done = self._before(number)
         done[layout.canaries] = True
-        target = self._targets(known)
-        confidence = np.array([np.nan if (told := self._answers[item][1]) is None else told for item in known.tolist()])
         picked, chance = kernel.next_batch(
             layout.items,
             layout.cells,
             layout.goal,
             layout.prior,
             known.astype(np.int32),
-            changed(target, None if self._confidence is None else self._confidence[known], confidence),
+            moved,
             target,
             done,
             self._key,
@@ -275,6 +270,17 @@ class Predictive:
         ]
         both = [query for pair in zip(queries, canaries, strict=False) for query in pair]
         return deque([*both, *canaries[len(queries) :], *queries[len(canaries) :]])
+
+    def _before(self, number: int) -> tuple[Ints, Floats, Codes, Bools]:
+        """Give the items answered before a batch (n,), how much each changed, what to, and which of all (N,) were asked."""
+        before = sorted((query.batch or 0, item) for item, query in self._sent.items() if (query.batch or 0) < number)
+        known = np.array([item for _, item in before if number > 1 and item in self._answers], np.int64)
+        done = np.zeros(len(self._layout.old), np.bool_)
+        done[[item for _, item in before]] = True
+        target = self._targets(known)
+        confidence = np.array([np.nan if (told := self._answers[item][1]) is None else told for item in known.tolist()])
+        moved = changed(target, None if self._confidence is None else self._confidence[known], confidence)
+        return known, moved, target, done
 
     def _targets(self, known: Ints) -> Codes:
         """Give what the items at these places (n,), all answered, changed to (n,)."""

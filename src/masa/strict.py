@@ -14,7 +14,7 @@ import numpy as np
 from masa import _predictive as kernel
 from masa import estimate
 from masa.intervals import Weights
-from masa.predictive import Layout, Predictive, changed
+from masa.predictive import Layout, Predictive
 from masa.records import ERROR, Bools, Column, Floats, Ints, Matrix, Query, Shift, in_order
 from masa.sampler import counted
 from masa.strata import Strata
@@ -66,13 +66,7 @@ class Sequential(Predictive):
         """Draw items without putting them back, in the order in which they are to be asked, as long as one model holds."""
         layout, wanted = self._layout, number
         number = began(number)
-        before = sorted((query.batch or 0, item) for item, query in self._sent.items() if (query.batch or 0) < number)
-        known = np.array([item for _, item in before if item in self._answers], np.int64)
-        done = np.zeros(len(layout.old), np.bool_)
-        done[[item for _, item in before]] = True
-        target = self._targets(known)
-        confidence = np.array([np.nan if (told := self._answers[item][1]) is None else told for item in known.tolist()])
-        moved = changed(target, None if self._confidence is None else self._confidence[known], confidence)
+        known, moved, target, done = self._before(number)
         size = _together(number)
         chance = kernel.one_chance(
             layout.items, layout.cells, layout.goal, layout.prior, known.astype(np.int32), moved, target, done
@@ -112,6 +106,8 @@ class Sequence:
     """(n,) that share over the chance with which the item was drawn"""
     most: Floats
     """(n,) what that could have been at the most"""
+    squares: Floats
+    """(n,) the squared distances of the estimates, one a draw, from the mean of those before them"""
     error: int = -1
     """the answer that stands for none, if there is one"""
     quiet: dict[float, float] = field(default_factory=dict)
@@ -170,9 +166,10 @@ class Sequence:
         """Whether answers (n,) are not as before; a failure is no answer."""
         return np.asarray((self.new != self.old) & (self.new != self.error) & (self.old != self.error))
 
-    def variance(self, answers: int) -> float:
-        """Give about what the squared error of the shift is, to show it while a run goes on."""
-        return float(self._residuals(answers).sum()) / max(1, len(self.new)) ** 2
+    @property
+    def variance(self) -> float:
+        """About what the squared error of the shift is, to show it while a run goes on."""
+        return float(self.squares.sum()) / max(1, len(self.new)) ** 2
 
     def deviations(self, labels: int, answers: int) -> Floats:
         """Give about how far each entry (L, P) of the shift may be off."""
@@ -187,7 +184,7 @@ class Sequence:
 
         Or what is known, once that is surer.
         """
-        steps, radius = min(self._steps(answers, 0.95), key=lambda found: found[1])
+        steps, radius = min(self._steps(0.95), key=lambda found: found[1])
         total = np.zeros((labels, answers))
         # An answer counts over its chance at its own step, and as known at all later ones.
         later = steps.sum() - np.cumsum(steps)
@@ -196,27 +193,27 @@ class Sequence:
         np.add.at(total, (self.label, self.old), -amount)
         return total
 
-    def radius(self, answers: int, confidence: float) -> float:
+    def radius(self, confidence: float) -> float:
         """Give what the Frobenius error of the estimated shift stays below, at all times at once."""
         if not len(self.new):
             return float("inf")
-        usual = [radius for _, radius in self._steps(answers, 0.95)]
+        usual = [radius for _, radius in self._steps(0.95)]
         surest = int(np.argmin(usual))
-        return self._steps(answers, confidence)[surest][1] if usual[surest] < self._rest else self._rest
+        return self._steps(confidence)[surest][1] if usual[surest] < self._rest else self._rest
 
     @property
     def _rest(self) -> float:
         """How far the shift can be from what is known of it."""
         return sqrt(2.0) * self.left
 
-    def _steps(self, answers: int, confidence: float) -> list[tuple[Floats, float]]:
+    def _steps(self, confidence: float) -> list[tuple[Floats, float]]:
         """Give steps (n,), each chosen by the answers before it, for runs of several lengths, and what the error stays below.
 
         The empirical Bernstein bound of Martinez-Taboada and Ramdas (arXiv 2409.06060) in Euclidean space, for all at once.
         """
         # Twice how far one estimate of the shift can be from what is known before it: an answer over its chance.
         scale = 2.0 * sqrt(2.0) * float(self.most.max(initial=1e-9))
-        squares = self._residuals(answers) / scale**2
+        squares = self.squares / scale**2
         n = np.arange(1, len(squares) + 1)
         variance = (FIRST_GUESS + np.concatenate(([0.0], np.cumsum(squares)[:-1]))) / n
         doubt = log(2.0 * len(FEW_LENGTHS) / (1.0 - confidence))
@@ -227,34 +224,6 @@ class Sequence:
             found.append((steps, scale * (spent + doubt) / float(steps.sum())))
         return found
 
-    def _residuals(self, answers: int) -> Floats:
-        """Give the squared distances (n,) of the estimates from the mean of those before them."""
-        moved = self.new != self.old
-        result = np.zeros(len(moved))
-        both = np.concatenate((self.label * answers + self.new, self.label * answers + self.old))
-        entries, place = np.unique(np.where(np.tile(moved, 2), both, -1), return_inverse=True)
-        now, then = place[: len(moved)], place[len(moved) :]
-        known, mean = np.zeros(len(entries)), np.zeros(len(entries))
-        known_square = mean_square = cross = 0.0
-        for t, apart in enumerate(moved.tolist()):
-            square = known_square - 2.0 * cross + mean_square
-            off = square > 2.0 * self.most[t] ** 2  # The mean is further from what is known than any estimate can be.
-            square = 0.0 if off else square
-            if apart:
-                ahead = 0.0 if off else known[now[t]] - known[then[t]] - mean[now[t]] + mean[then[t]]
-                square += 2.0 * self.over[t] ** 2 + 2.0 * self.over[t] * ahead
-            result[t] = max(square, 0.0)
-            # The mean of the estimates so far, and what is known by now.
-            mean *= t / (t + 1.0)
-            mean += known / (t + 1.0)
-            if apart:
-                mean[now[t]] += self.over[t] / (t + 1.0)
-                mean[then[t]] -= self.over[t] / (t + 1.0)
-                known[now[t]] += self.weight[t]
-                known[then[t]] -= self.weight[t]
-            known_square, mean_square, cross = float(known @ known), float(mean @ mean), float(known @ mean)
-        return result
-
     def _before(self, each: Floats) -> Floats:
         """Give what is known before each draw (n,)."""
         return np.concatenate(([0.0], np.cumsum(self.weight * each)[:-1]))
@@ -262,6 +231,36 @@ class Sequence:
     def _seen(self, each: Floats) -> Floats:
         """Give the estimates (n,), one a draw."""
         return self._before(each) + self.over * each
+
+
+def _residuals(label: Ints, new: Ints, old: Ints, weight: Floats, over: Floats, most: Floats) -> Floats:
+    """Give the squared distances (n,) of the estimates from the mean of those before them."""
+    moved = new != old
+    width = 1 + int(max(new.max(initial=0), old.max(initial=0)))
+    result = np.zeros(len(moved))
+    both = np.concatenate(((label * width + new), (label * width + old)))
+    entries, place = np.unique(np.where(np.tile(moved, 2), both, -1), return_inverse=True)
+    now, then = place[: len(moved)], place[len(moved) :]
+    known, mean = np.zeros(len(entries)), np.zeros(len(entries))
+    known_square = mean_square = cross = 0.0
+    for t, apart in enumerate(moved.tolist()):
+        square = known_square - 2.0 * cross + mean_square
+        off = square > 2.0 * most[t] ** 2  # The mean is further from what is known than any estimate can be.
+        square = 0.0 if off else square
+        if apart:
+            ahead = 0.0 if off else known[now[t]] - known[then[t]] - mean[now[t]] + mean[then[t]]
+            square += 2.0 * over[t] ** 2 + 2.0 * over[t] * ahead
+        result[t] = max(square, 0.0)
+        # The mean of the estimates so far, and what is known by now.
+        mean *= t / (t + 1.0)
+        mean += known / (t + 1.0)
+        if apart:
+            mean[now[t]] += over[t] / (t + 1.0)
+            mean[then[t]] -= over[t] / (t + 1.0)
+            known[now[t]] += weight[t]
+            known[then[t]] -= weight[t]
+        known_square, mean_square, cross = float(known @ known), float(mean @ mean), float(known @ mean)
+    return result
 
 
 def betting(seen: Floats, known: Floats, reach: Floats, confidence: float) -> tuple[float, float]:
@@ -315,15 +314,9 @@ def in_sequence(
     weight = layout.items.weight[items]
     left = 1.0 - np.concatenate(([0.0], np.cumsum(weight)[:-1]))
     begun = left[np.array([began(draw) - 1 for draw in range(1, len(items) + 1)], np.int64)]
-    found = Sequence(
-        label,
-        coded(answers, order),
-        coded(old, items),
-        weight,
-        weight / draws.chance[order],
-        np.maximum(begun, 0.0) / EVEN,
-        place.get(ERROR, -1),
-    )
+    now, then, over, most = coded(answers, order), coded(old, items), weight / draws.chance[order], np.maximum(begun, 0.0) / EVEN
+    squares = _residuals(label, now, then, weight, over, most)
+    found = Sequence(label, now, then, weight, over, most, squares, place.get(ERROR, -1))
     values = before.on(names).values
     after = values.copy()
     if len(items):

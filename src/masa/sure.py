@@ -1,6 +1,7 @@
 """What is read off a shift, how sure each of it is, and whether it matters."""
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from math import isnan
 from typing import Any
 
@@ -34,20 +35,22 @@ class Reader:
         blind = [np.bincount(np.concatenate(side), minlength=labels) == 0 if side else np.zeros(labels, bool) for side in sides]
         self._blind: Bools = (blind[0] | blind[1]) & (self._weight > 0.0)
         """(L,) labels of which nothing was answered on one side"""
-        self._failed_then, self._failed_now = (_failed(matrix.values, matrix.predictions) for matrix in self._sides)
+        self._failed_then, self._failed_now = (
+            _failed(side.values, side.predictions) for side in (found.shift.old, found.shift.new)
+        )
 
-    @property
-    def _sides(self) -> Any:
-        return self._shift.old, self._shift.new
+    def one_of(self, many: int) -> float:
+        """Give the confidence of an interval that is one of many."""
+        return 1.0 - (1.0 - self._confidence) / max(many, 1)
 
     def z(self, many: int = 1) -> float:
         """Give how many standard errors an interval reaches that is one of many."""
-        return self._looks(1.0 - (1.0 - self._confidence) / max(many, 1))
+        return self._looks(self.one_of(many))
 
     def half(self, found: Estimated, table: Weights, many: int, centre: float, before: Weights | None = None) -> float:
         """Give how far from the estimate, the centre, a sum over the matrix may have changed, which is one of many."""
         if found.sequence is not None:
-            return found.sequence.half(table, 1.0 - (1.0 - self._confidence) / max(many, 1), centre)
+            return found.sequence.half(table, self.one_of(many), centre)
         return found.spread(table, before).reach(self.z(many))
 
     def accuracy(self) -> Interval:
@@ -66,13 +69,14 @@ class Reader:
     def entries(self) -> tuple[Floats, Floats]:
         """Give the least and the most (L, P) that each entry of the shift may be, all at once."""
         shift = self._shift.values
-        half = self._halves()[:, :-1]
+        half = self._halves[:, :-1]
         weight = np.broadcast_to(self._weight[:, None], shift.shape)
         least, most = (-self._shift.old.values, weight - self._shift.old.values) if self._found.old_known else (-weight, weight)
         low = np.maximum(shift - half, least) - self._failed_then[:, None]
         high = np.minimum(shift + half + self._failed_now[:, None], most)
         return np.minimum(low, shift), np.maximum(high, shift)
 
+    @cached_property
     def _halves(self) -> Floats:
         """Give how far each entry of the shift may be off (L, P + 1), in the last column those of answers nobody has given."""
         shift = self._shift.values
@@ -149,7 +153,7 @@ class Reader:
     def _strict_precision(self, sequence: Sequence, row: int, column: int, many: int) -> tuple[float, float]:
         """Give the precisions that would make the sum of its column, less that much of it, possible: zero for the true one."""
         old = self._shift.old.values[:, column]
-        confidence = 1.0 - (1.0 - self._confidence) / max(many, 1)
+        confidence = self.one_of(many)
 
         def may_be(precision: float) -> bool:
             low, high = sequence.ends(InColumn(row, column, 1.0 - precision, -precision), confidence)
@@ -228,7 +232,7 @@ class Reader:
                     if name != ERROR:  # A failure is no answer.
                         ends = float(low[row, column]), float(high[row, column])
                         yield Interval(float(self._shift.values[row, column]), *ends), 1 if right[row, column] else -1
-            unseen = self._halves()[:, -1]
+            unseen = self._halves[:, -1]
             yield Interval(0.0, 0.0, float(unseen[self._weight > 0.0].max(initial=0.0))), -1
 
 
