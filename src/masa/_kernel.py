@@ -385,6 +385,44 @@ def simulate(
 
 
 @jit
+def trace(
+    design: Design,
+    recorded: Recorded,
+    rule: Rule,
+    state: State,
+    keys: npt.NDArray[np.uint64],
+    checkpoints: Ints,
+    s2: Floats,
+    traces: Floats,
+) -> Floats:
+    """Run one assessment a key on recorded answers, and give how its queries were spread: (Q, B), summed over the runs.
+
+    Blocks must be groups. traces (R, Q, 4), zeros, receives at each checkpoint (Q,), which must leave no block without an answer:
+    the error; the loss of that spread, sum of w^2 s^2 / n, by the true scores s2 (B,) and by the estimated; sum of w^2 n^-1.5.
+    """
+    plant(design, rule, state)
+    blank, first = state.tree.copy(), state.lead.copy()
+    seen = np.zeros(len(state.counts) + 1, np.int32)
+    entries, nowhere = np.zeros(len(recorded.truth)), np.zeros(0)
+    spread = np.zeros((len(checkpoints), len(s2)))
+    for run in range(len(keys)):
+        reset(rule, state, seen, blank, first)
+        queries = 0
+        for at in range(len(checkpoints)):
+            advance(design, recorded, rule, state, seen, keys[run], checkpoints[at] - queries)
+            queries = checkpoints[at]
+            add_up(design, recorded, state, seen, entries)
+            traces[run, at, 0] = settle(recorded, seen, entries, nowhere)
+            for block in range(len(s2)):
+                n, square = state.issued[block], design.group_weight[block] ** 2
+                spread[at, block] += n
+                traces[run, at, 1] += square * s2[block] / n
+                traces[run, at, 2] += square * uncertainty(state.pairs[block], n) / n
+                traces[run, at, 3] += square / (n * sqrt(float(n)))
+    return spread
+
+
+@jit
 def first_changes(
     design: Design,
     recorded: Recorded,

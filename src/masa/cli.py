@@ -711,6 +711,89 @@ def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, a
     print_json(shown) if as_json else terminal.show(terminal.assessment(Assessment.from_dict(found.result)))
 
 
+def take_in(
+    layout: Annotated[str, typer.Argument(metavar="LAYOUT", help="frugalml, hapi, llmdrift or table.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="What you downloaded: a folder, or a file.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write.")] = Path("masa-data"),
+    partial: Annotated[bool, typer.Option("--partial", help="Leave out what is missing instead of refusing it.")] = False,
+    label: Annotated[str, typer.Option(metavar="COL", help="Of a table: the column with the true labels.")] = "label",
+    id: Annotated[str | None, typer.Option(metavar="COL", help="Of a table: the column with ids.")] = None,
+    answers: Annotated[
+        list[str] | None,
+        typer.Option(metavar="API@DATE=COL", help="Of a table: a column with answers. [default: those named API.prediction]"),
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Of a table: what the data set is called.")] = None,
+    baselines: Annotated[
+        bool, typer.Option(help="Also keep each API's earliest answers as a baseline, in FOLDER/masa.db.")
+    ] = True,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Turn published predictions into recorded APIs and baselines. Reads what you downloaded; asks nothing."""
+    from masa import published
+
+    columns = published.Columns(label, id, pairs(answers), name)
+    made: list[dict[str, Any]] = []
+    notes: list[str] = []
+    with running(quiet=quiet, verbose=verbose) as progress:
+        for collection in published.collections(layout, path, partial=partial, columns=columns):
+            notes += collection.notes
+            if not collection.recordings:
+                continue
+            if progress is not None:
+                progress(collection.name, 0.5)
+            kept = published.save(collection, out)
+            known = published.baselines(kept, out / "masa.db") if baselines else []
+            made.append(
+                {"file": str(kept.path), "items": len(collection.ids), "recorded": list(kept.recorded), "baselines": known}
+            )
+    if as_json:
+        print_json({"data": made, "notes": notes})
+    else:
+        for one in made:
+            print(f"{one['file']}: {one['items']:,} items, answers of {', '.join(one['recorded'])}")
+        print(published.how_to_use(made, out) if made else "nothing to import")
+    say(() if quiet or as_json else notes)
+
+
+def reproduce(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="datasets, overview, case-study, table1, tradeoffs, levels, convergence, shifts, speed or all.",
+        ),
+    ],
+    data: Annotated[Path, typer.Option(metavar="DIR", help="A folder that masa import made, or a download of FrugalML or HAPI.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write tables, charts and pages.")] = Path("masa-paper"),
+    runs: Annotated[int, typer.Option(metavar="R", help="Runs a figure; the paper has 1,500.")] = 1_500,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Carry out the paper's study. Writes its tables and figures, with the published numbers beside ours."""
+    from masa.paper import Study, data_sets, wanted
+    from masa.report import book, terminal
+
+    chosen = wanted(what)
+    book.check(out)
+    findings = []
+    with running(quiet=quiet, verbose=verbose) as progress:
+        study = Study(data_sets(data, out), out / "parts", runs=runs, seed=seed, progress=progress)
+        try:
+            for name in chosen:
+                findings.append(study.find(name))
+                book.write(findings[-1], out)
+        except KeyboardInterrupt:
+            say(() if quiet else [f"what is done is kept in {out}; the same command goes on from there"])
+            raise
+    first = book.contents(findings, out)
+    print_json({one.what: one.to_dict() for one in findings}) if as_json else terminal.show(terminal.findings(findings))
+    say(() if quiet else [f"wrote {first} and what it leads to: pages, charts (SVG, PNG) and tables (CSV)"])
+
+
 def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """See it work on this machine. An API is changed silently, and masa finds out: no key, no file."""
     from masa import demo as case
@@ -733,8 +816,11 @@ def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet 
         told(terminal.estimate(result.found.shift, result.true, queries=result.found.queries, items=result.found.items))
 
 
-for command in (init, validate, baseline, plan, assess, accept, compare, report, history, replay, difficulty, clients, demo):
-    app.command()(command)
+for command in (
+    *(init, validate, baseline, plan, assess, accept, compare, report, history, replay),
+    *(take_in, reproduce, difficulty, clients, demo),
+):
+    app.command("import" if command is take_in else None)(command)
 
 
 def prepared(given: dict[str, Any], *, asks: bool = True) -> "Task":
@@ -911,6 +997,21 @@ def share(given: str, option: str) -> float:
         return float(Decimal(given.removesuffix("%")) / (100 if given.endswith("%") else 1))
     except ArithmeticError as exc:
         raise UsageError(f"{option} is {given!r}", hint="give a share such as 0.01, or a percentage such as 1%") from exc
+
+
+def pairs(given: "list[str] | None") -> dict[str, str]:
+    """Read NAME=COLUMN pairs.
+
+    >>> pairs(["gpt-4@0613=june answers"])
+    {'gpt-4@0613': 'june answers'}
+    """
+    found = {}
+    for pair in given or ():
+        name, equals, column = pair.partition("=")
+        if not (name.strip() and equals and column):
+            raise UsageError(f"--answers is {pair!r}", hint="give API=COLUMN or API@DATE=COLUMN")
+        found[name.strip()] = column
+    return found
 
 
 def number_or_word(given: str) -> float | str:

@@ -1,6 +1,6 @@
 """The nouns that travel between modules: frozen, without behaviour that needs anything but themselves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -363,6 +363,35 @@ class Point:
     queries: int
     root_mean_squared_error: float
     error_quantile: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table of results."""
+
+    name: str
+    head: tuple[str, ...]
+    rows: tuple[Sequence[Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an experiment found."""
+
+    what: str
+    title: str
+    words: tuple[str, ...]
+    """paragraphs, for people to read"""
+    sheets: tuple[Sheet, ...]
+    skipped: str = ""
+    """why it could not be carried out"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what JSON shows."""
+        if self.skipped:
+            return {"title": self.title, "skipped": self.skipped}
+        sheets = {sheet.name: [dict(zip(sheet.head, row, strict=True)) for row in sheet.rows] for sheet in self.sheets}
+        return {"title": self.title, "words": list(self.words), "tables": sheets}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -43,3 +43,20 @@ def plain(text: str, most: int = 2000) -> str:
     """
     shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text[:most])
     return shown + ("..." if len(text) > most else "")
+
+
+def written(value: object) -> str:
+    """Write a value of a table for people to read.
+
+    >>> written(18775), written(12.345), written(0.00012), written(None), written(True), written(211.4)
+    ('18,775', '12.35', '1.20e-04', '-', 'yes', '211')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.2e}" if 0.0 < abs(value) < 0.005 else f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"

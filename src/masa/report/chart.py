@@ -47,7 +47,7 @@ def check(path: Path) -> None:
             raise MissingPackageError(f"charts need the package {package}", hint="pip install altair vl-convert-python") from exc
 
 
-def save(chart: "alt.LayerChart", path: Path) -> None:
+def save(chart: Any, path: Path) -> None:
     """Write a chart; a page works offline, with nothing to load."""
     try:
         match path.suffix.lower():
