@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 from fewer import updates
-from frugalml import CASES
 
 from masa import estimate
 from masa.dataset import Dataset, read
 from masa.objective import Objective
 from masa.old import Old
+from masa.paper import CASES
 from masa.plan import Plan, Settings
 from masa.records import Answer, Column, Interval, Query, Shift
 from masa.sure import Reader

@@ -1,13 +1,11 @@
 """The 12 cases of the paper on the real predictions of 2020: the queries each method needs, against known figures."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-from frugalml import CASES, Case, needed
+from masa.paper import CASES, Case, Study, methods, table1
+from masa.published import Stored, stored
 
 # Queries for a Frobenius error of 1% in 95% of runs, measured by an independent prototype with 4,000 runs: with replacement
 # uniform, post-stratified, masa, optimal; then masa asking each item once.
@@ -28,7 +26,21 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_figure_is_within_a_tenth_of_the_known_one(frugalml: Path, case: Case) -> None:
-    found = needed(frugalml, case, runs=4000)
-    order = ("uniform", "post-stratified", "masa", "optimal", "masa, each item once")
-    assert [found[name] for name in order] == pytest.approx(KNOWN[str(case)], rel=0.10)
+def test_every_figure_is_within_a_tenth_of_the_known_one(frugalml: Path, tmp_path: Path, case: Case) -> None:
+    # The errors of two labels have few parts, so that figures vary more from run to run.
+    runs = 40_000 if case.data in ("yelp", "imdb", "waimai", "shop") else 4_000
+    study = Study([Stored.open(frugalml / f"{case.data}.parquet")], tmp_path, runs=runs)
+    found = methods(study, [case])[case]
+    again = [found["again"][name]["needed"] for name in ("uniform", "post-stratified", "masa", "optimal")]
+    assert [*again, found["once"]["masa"]["needed"]] == pytest.approx(KNOWN[str(case)], rel=0.10)
+
+
+def test_the_papers_table_comes_out(frugalml: Path, tmp_path: Path) -> None:
+    """The uniform column within 15% of the paper's, and masa below it in every case."""
+    found, others, _ = table1(Study(stored(frugalml), tmp_path, runs=1_500)).sheets
+    for row in (dict(zip(found.head, row, strict=True)) for row in found.rows):
+        assert abs(row["uniform against the paper (%)"]) <= 15
+        assert row["masa"] < row["uniform"]
+    for row in (dict(zip(others.head, row, strict=True)) for row in others.rows):
+        assert row["masa"] < 1.1 * row["post-stratified"] < 1.1 * row["uniform"]
+        assert row["masa, each item once"] <= row["masa"]

@@ -248,17 +248,13 @@ def matrix(rows: Rows, title: str, *, reach: float | None = None) -> Any:
     """Draw a confusion matrix, or a difference of two; its numbers are written in where there are few labels."""
     import altair as alt
 
-    values = [row["share of all items"] for row in rows]
+    values = [row["items (%)"] for row in rows]
     difference = min(values) < 0 or reach is not None
     reach = reach or max(abs(value) for value in values) or 1.0
     labels = list(dict.fromkeys(row["label"] for row in rows))
     predictions = list(dict.fromkeys(row["prediction"] for row in rows))
-    cells = [{**row, "value": 100 * row["share of all items"]} for row in rows]
-    scale = (
-        alt.Scale(scheme="blueorange", domain=[-100 * reach, 100 * reach])
-        if difference
-        else alt.Scale(scheme="blues", domain=[0, 100 * reach])
-    )
+    cells = [{**row, "value": row["items (%)"]} for row in rows]
+    scale = alt.Scale(scheme="blueorange", domain=[-reach, reach]) if difference else alt.Scale(scheme="blues", domain=[0, reach])
     size = max(110, min(420, 14 * max(len(labels), len(predictions)))) if len(labels) > FEW else max(110, 46 * len(labels))
     base = alt.Chart(alt.InlineData(values=cells), title=alt.TitleParams(title, fontSize=12, anchor="middle")).encode(
         x=alt.X("prediction:N", sort=predictions, title="prediction", axis=alt.Axis(labelAngle=0 if len(labels) <= FEW else -90)),
@@ -268,7 +264,7 @@ def matrix(rows: Rows, title: str, *, reach: float | None = None) -> Any:
     boxes = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=legend))
     if len(labels) > FEW:
         return boxes.properties(width=size, height=size)
-    dark = f"abs(datum.value) > {60 * reach}"
+    dark = f"abs(datum.value) > {0.6 * reach}"
     style = "+.2f" if difference else ".1f"
     words = base.mark_text(fontSize=11).encode(
         text=alt.Text("value:Q", format=style), color=alt.condition(dark, alt.value("white"), alt.value("black"))
@@ -341,7 +337,7 @@ def shifts(sheets: Mapping[str, Rows]) -> Any:
         pair = f"{data}, {api}, {date} to {new.partition('@')[2]}"
         reach = max(abs(row[f"{name} (%)"]) for row in mine for name in ("true", "masa", "auto"))
         panels = [
-            matrix([{**row, "share of all items": row[f"{name} (%)"] / 100} for row in mine], words, reach=reach / 100)
+            matrix([{**row, "items (%)": row[f"{name} (%)"]} for row in mine], words, reach=reach)
             for name, words in (("true", "the truth"), ("masa", "as masa estimates it"), ("auto", "as auto does"))
         ]
         lines.append(alt.hconcat(*panels, title=alt.TitleParams(pair, fontSize=13, anchor="start", offset=6)))
