@@ -10,7 +10,7 @@ demo: $(READY)
 	$(BIN)/masa demo
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check

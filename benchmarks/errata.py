@@ -1,6 +1,7 @@
-"""The paper's errors, each shown by a number: the table in docs/paper.md.
+"""The numbers that docs/paper.md gives for the paper's errors and for the rate at which the rule nears the optimum.
 
-python benchmarks/errata.py FOLDER [RUNS]   FOLDER holds yelp.parquet, imdb.parquet, ...: real API predictions of 2020
+python benchmarks/errata.py [FOLDER] [RUNS]   FOLDER holds yelp.parquet, imdb.parquet, ...: real API predictions of 2020;
+                                              without it, what needs no data
 """
 
 import sys
@@ -112,20 +113,18 @@ def sizes(folder: Path) -> None:
         data = read(folder / f"{case.data}.parquet", label="label")
         if case.uniform > len(data):
             print(f"{case}: U/S {case.uniform:,} queries, MASA {case.masa:,}; {len(data):,} items")
-    # What the column of the paper would be if stratified sampling were like uniform sampling.
-    data = read(folder / "expw.parquet", label="label", predictions=["google.prediction"])
-    strata = Strata.build(data.label)
-    shares = strata.label_weight
+    shares = Strata.build(read(folder / "expw.parquet", label="label").label).label_weight
     print(f"expw: labels of {shares.min():.1%} to {shares.max():.1%} of the items: equal draws a label are not uniform ones")
 
 
 def main() -> None:
-    folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 4000
+    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 4000
     update(20 * runs)
     start(20 * runs)
     rates()
-    sizes(folder)
-    bias(folder, runs)
+    if len(sys.argv) > 1:
+        sizes(Path(sys.argv[1]))
+        bias(Path(sys.argv[1]), runs)
 
 
 if __name__ == "__main__":

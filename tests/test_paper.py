@@ -102,7 +102,7 @@ def test_the_bound_stops_where_it_is_small_enough() -> None:
 def test_told_changes_are_as_many_as_the_paper_says() -> None:
     label = Column("label", ("0", "1"), np.repeat([0, 1], 500).astype(np.int32))
     said = Column("new", ("0", "1"), np.tile([0, 0, 1, 0, 0], 200).astype(np.int32))
-    case = Case("a", "d", 0, 0, (("1", "0", "=", 0.1), ("0", "=", "9", 0.05)))
+    case = Case("a", "d", 0, 0, 0, (("1", "0", "=", 0.1), ("0", "=", "9", 0.05)))
     now = told(label, said, case, np.random.default_rng(0))
     text = np.array(now.values)[now.codes]
     before = np.array(said.values)[said.codes]
@@ -230,3 +230,42 @@ def test_bad_words_are_told(folder: Path, tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "file").write_text("")
     assert cli.main(["reproduce", "datasets", "--data", str(folder), "--out", str(tmp_path / "file" / "x"), "-q"]) == 2
     assert "cannot be made" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("labels", "items", "right"),
+    [
+        (("0",), 300, 0.9),
+        (("0", "1"), 300, 2.0),
+        (("0", "1"), 3, 0.9),
+        (("a\0b", "1"), 300, 0.9),
+        (tuple(map(str, range(300))), 900, 0.9),
+    ],
+    ids=["one label", "always right", "three items", "a sign that no SVG may hold", "300 labels"],
+)
+def test_strange_data_is_no_defect(
+    tmp_path: Path, labels: tuple[str, ...], items: int, right: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = [labels[place % len(labels)] for place in range(items)]
+    said = [label if place % 10 < 10 * right else labels[(place + 1) % len(labels)] for place, label in enumerate(truth)]
+    recordings = (Recording("amazon", said, date="20-01-01"), Recording("amazon", said, date="21-01-01"))
+    save(Collection("yelp", "sa", [str(place) for place in range(items)], truth, recordings, "made"), tmp_path / "data")
+    words = ["reproduce", "all", "--data", str(tmp_path / "data"), "--runs", "4", "--out", str(tmp_path / "out"), "-q", "--json"]
+    assert cli.main(words) == 0, capsys.readouterr().err
+    assert list(json.loads(capsys.readouterr().out)) == list(paper.EXPERIMENTS)
+
+
+def test_what_the_data_does_not_have_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    made(tmp_path / "data", "reviews")
+    study = Study(stored(tmp_path / "data"), tmp_path / "parts", runs=4)
+    for what in ("case-study", "table1", "tradeoffs", "levels", "convergence", "speed"):
+        assert study.find(what).skipped
+    assert "paper's." not in "".join(study.find("datasets").words[1:2])
+
+
+def test_one_experiment_leaves_the_others_in_the_index(folder: Path, tmp_path: Path) -> None:
+    for what in ("levels", "datasets"):
+        assert cli.main(["reproduce", what, "--data", str(folder), "--runs", "4", "--out", str(tmp_path / "out"), "-q"]) == 0
+    index = (tmp_path / "out" / "index.html").read_text()
+    assert index.index("datasets.html") < index.index("levels.html")
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]

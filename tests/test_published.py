@@ -99,6 +99,11 @@ def test_the_published_digits_are_those_of_the_parquet_file(frugalml: Path, tmp_
         ("Model0_ImageName.txt", "a,\nb,\nc,\na,\ne,\nf,", "Model0_ImageName.txt, row 4: 'a' again, first in row 1"),
         ("Model0_TrueLabel.txt", "version https://git-lfs.github.com/spec/v1\n", "pointer of Git LFS"),
         ("Model0_TrueLabel.txt", b"\xff\xfe0\n", "Model0_TrueLabel.txt: not UTF-8 at byte 0"),
+        ("meta.csv", None, "meta.csv does not exist"),
+        ("Model0_Confidence.txt", "0.5\n" * 5 + "inf\n", "line 6: 'inf' is not a number"),
+        ("meta.csv", "Index,MLaaS(API),Cost\n0,Google,-1\n", "meta.csv, line 2: '-1' is not a price"),
+        ("meta.csv", "Index,MLaaS(API)\n0,Google\n101,google\n", "two recordings are called 'google'"),
+        ("meta.csv", "Index,MLaaS(API)\n0,()\n", "an API without a name"),
         ("meta.csv", "Index,Name\n0,Google\n", r"meta.csv, line 1: no column 'MLaaS\(API\)'"),
         ("meta.csv", "Index,MLaaS(API),Cost\n0,Google\n", "meta.csv, line 2: not the 3 fields of the header"),
     ],
@@ -109,7 +114,7 @@ def test_a_broken_download_names_the_file_and_the_line(frugal: Path, file: str, 
     else:
         (frugal / file).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DataError, match=words) as caught:
-        list(published.frugalml(frugal))
+        list(published.collections("frugalml", frugal.parent))
     assert caught.value.hint
 
 
@@ -156,12 +161,71 @@ def test_a_truncated_or_mismatched_hapi_file_is_named(hapi: Path) -> None:
         list(published.hapi(hapi))
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('[{"example_id": "x", "true_label": ' + "9" * 5000 + "}]", "not JSON that can be read"),
+        ([{"example_id": "x", "true_label": "<invalid>"}], "'<invalid>' cannot be a label"),
+        ([{"example_id": "x", "true_label": "\ud800"}], "not a text that UTF-8 can write"),
+        ([{"example_id": "x", "true_label": None}], "'' cannot be a label"),
+        ([], "not a list of records"),
+    ],
+)
+def test_labels_that_cannot_be_are_refused_before_anything_is_written(hapi: Path, content: object, words: str) -> None:
+    (hapi / "tasks/sa/yelp/labels.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    for date in ("20-03-29", "21-02-16"):
+        said = [{"example_id": "x", "predicted_label": 1, "confidence": 10**400}]
+        (hapi / f"tasks/sa/yelp/google_sa/{date}.json").write_text(json.dumps(said))
+    with pytest.raises(DataError, match=words):
+        list(published.collections("hapi", hapi))
+    (hapi / "tasks/sa/yelp/labels.json").write_text(json.dumps([{"example_id": "x", "true_label": 1}]))
+    assert next(iter(published.collections("hapi", hapi))).recordings[0].confidences == [None]
+
+
+def test_an_index_may_begin_with_a_byte_order_mark_and_must_list_something(hapi: Path) -> None:
+    meta = hapi / "tasks" / "meta.csv"
+    meta.write_text(meta.read_text(), encoding="utf-8-sig")
+    assert published.layout_of(hapi) == "hapi"
+    assert len(list(published.hapi(hapi))) == 2
+    meta.write_text(meta.read_text(encoding="utf-8-sig").splitlines()[0] + "\n")
+    with pytest.raises(DataError, match="lists no predictions"):
+        list(published.hapi(hapi))
+
+
+def test_dates_come_in_the_order_of_the_table_not_of_the_alphabet(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "model,id,label,answer\n" + "\n".join(f"gpt-{date},{n},yes,[yes]" for date in ("0613", "0125") for n in range(4)) + "\n"
+    )
+    (found,) = published.collections("llmdrift", tmp_path / "t.csv")
+    assert published.save(found, tmp_path).pairs == (("gpt@0613", "gpt@0125"),)
+
+
+def test_two_data_sets_of_one_name_do_not_overwrite_each_other(hapi: Path) -> None:
+    import shutil
+
+    shutil.copytree(hapi / "tasks/sa", hapi / "tasks/fer")
+    meta = hapi / "tasks" / "meta.csv"
+    rows = meta.read_text().splitlines()
+    meta.write_text("\n".join([*rows, *(row.replace("sa,", "fer,", 1).replace("sa/", "fer/", 1) for row in rows[1:3])]) + "\n")
+    with pytest.raises(DataError, match="are both called 'yelp'"):
+        list(published.collections("hapi", hapi))
+
+
+def test_names_that_look_like_versions_are_pointed_out(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label,vader-2.5.prediction,vader-3.2.1.prediction\na,a,b\n")
+    (found,) = published.collections("table", tmp_path / "t.csv")
+    assert "--answers vader@2.5=vader-2.5.prediction --answers vader@3.2.1=vader-3.2.1.prediction" in found.notes[-1]
+
+
 def test_an_index_cannot_lead_outside_its_folder(hapi: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("[]")
     meta = hapi / "tasks" / "meta.csv"
     meta.write_text(meta.read_text().replace("sa/yelp/google_sa/21-02-16.json", "../../secret.json"))
     (found, _) = published.hapi(hapi)
     assert len(found.recordings) == 2
+    meta.write_text(meta.read_text().replace("sa,yelp", "sa,../../.."))
+    with pytest.raises(DataError, match="leads outside of the download"):
+        list(published.hapi(hapi))
 
 
 def test_free_text_is_parsed_to_the_last_label_in_brackets(tmp_path: Path) -> None:
@@ -206,6 +270,12 @@ def test_bad_words_are_told(tmp_path: Path) -> None:
         list(published.collections("kaggle", tmp_path))
     with pytest.raises(DataError, match="does not exist"):
         list(published.collections("hapi", tmp_path / "nowhere"))
+    with pytest.raises(UsageError, match="says which column is what"):
+        list(published.collections("hapi", tmp_path, columns=published.Columns(label="gold")))
+    (tmp_path / "file").write_text("")
+    collection = published.Collection("x", "", ["1"], ["a"], (published.Recording("api", ["a"]),), "made")
+    with pytest.raises(UsageError, match="cannot be written"):
+        published.save(collection, tmp_path / "file")
     with pytest.raises(DataError, match="holds no data set in FrugalML's layout"):
         list(published.collections("frugalml", tmp_path))
     (tmp_path / "t.csv").write_text("label,x\na,b\n")

@@ -5,13 +5,16 @@ A data set becomes one Parquet file with the columns `id` and `label` and, for e
 """
 
 import csv
+import io
 import json
 import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +27,13 @@ from masa.records import RESERVED
 from masa.table import Table
 
 PREDICTION, CONFIDENCE = ".prediction", ".confidence"
-AGAIN = "download it again, or leave out what is not there with --partial"
+DOWNLOAD = "download it again"
+PARTIAL = "download it again, or leave out what is not there with --partial"
 ALIASES = {"audiomnist": "amnist", "cmd": "command", "fer+": "ferplus", "fer": "ferplus", "affectnet": "afnet"}
 """Other names of the paper's data sets."""
-TRIES = 10
-"""Ids that are named when some are missing."""
+NAMED = 10
+"""Ids and labels that are named at the most."""
+MOST_LABELS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class Recording:
     """one an item; None where the answer could not be read"""
     confidences: Sequence[float | None] | None = None
     date: str = ""
-    """in an order that sorts; empty where it is not known"""
+    """empty where it is not known"""
     price: float | None = None
     """US dollars for 10,000 queries"""
 
@@ -59,7 +64,7 @@ class Collection:
     ids: Sequence[str]
     labels: Sequence[str]
     recordings: tuple[Recording, ...]
-    """none for a data set that is left out"""
+    """those of one API in the order of their dates; none for a data set that is left out"""
     source: str
     notes: tuple[str, ...] = ()
 
@@ -80,11 +85,11 @@ class Stored:
 
     @property
     def apis(self) -> dict[str, tuple[str, ...]]:
-        """The recorded answers of each API, by date."""
+        """The recorded answers of each API, the earliest first."""
         found: dict[str, list[str]] = {}
         for name in self.recorded:
             found.setdefault(name.split("@")[0], []).append(name)
-        return {api: tuple(sorted(names)) for api, names in found.items()}
+        return {api: tuple(names) for api, names in found.items()}
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -123,9 +128,42 @@ def collections(layout: str, path: Path, *, partial: bool = False, columns: "Col
     }
     if layout not in readers:
         raise UsageError(f"there is no layout {layout!r}", hint=f"the layouts are {', '.join(readers)}")
+    if columns is not None and layout != "table" and columns != Columns():
+        raise UsageError(f"the layout {layout} says which column is what", hint="leave out --label, --id, --answers and --name")
     if not path.exists():
         raise DataError(f"{path} does not exist", hint="give the folder or file that you downloaded")
-    yield from readers[layout]()
+    seen: dict[str, str] = {}
+    for found in readers[layout]():
+        if found.recordings:
+            other = seen.setdefault(found.name.casefold(), found.source)
+            if other != found.source:
+                raise DataError(f"{other} and {found.source} are both called {found.name!r}", hint="import them into two folders")
+            _check(found)
+        yield found
+
+
+def _check(found: Collection) -> None:
+    """Refuse what could not be told apart or read back, before anything of it is written."""
+    seen: dict[str, str] = {}
+    for recording in found.recordings:
+        if not recording.api:
+            raise DataError(f"{found.source}: an API without a name", hint="name it with letters or digits")
+        other = seen.setdefault(recording.name.casefold(), recording.name)
+        if other != recording.name or sum(one.name == other for one in found.recordings) > 1:
+            raise DataError(
+                f"{found.source}: two recordings are called {recording.name!r}", hint="give each API and date a name of its own"
+            )
+    if not found.ids:
+        raise DataError(f"{found.source} holds no items", hint=DOWNLOAD)
+    _refuse_twice(found.ids, Path(found.source))
+    for key, label in zip(found.ids, found.labels, strict=True):
+        if not label or label in RESERVED:
+            raise DataError(f"{found.source}, item {key!r}: {label!r} cannot be a label", hint="rename it")
+    if len(set(found.labels)) > MOST_LABELS:
+        raise DataError(f"{found.source} has more than {MOST_LABELS:,} labels", hint="is it the right column?")
+    for text in {*found.ids, *found.labels, *(said for one in found.recordings for said in one.predictions if said is not None)}:
+        if text != text.encode(errors="replace").decode():
+            raise DataError(f"{found.source}: {text!r} is not a text that UTF-8 can write", hint=DOWNLOAD)
 
 
 def layout_of(path: Path) -> str | None:
@@ -168,10 +206,11 @@ def save(collection: Collection, folder: Path) -> Stored:
             where = str(unfinished).replace("'", "''")
             connection.execute(f"COPY (SELECT * FROM frame) TO '{where}' (FORMAT parquet, KV_METADATA {{masa: '{metadata}'}})")
         unfinished.replace(path)
-    except (OSError, duckdb.IOException) as exc:
+    except (OSError, duckdb.Error) as exc:
         raise UsageError(f"{path} cannot be written: {exc}", hint="give another folder with --out") from exc
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
     return Stored.open(path)
 
 
@@ -190,8 +229,8 @@ def baselines(kept: Stored, store: Path) -> list[str]:
 def how_to_use(made: Sequence[Mapping[str, Any]], folder: Path) -> str:
     """Tell what can be done with what was imported, by a command that works."""
     one = next((found for found in made if any("@" in name for name in found["recorded"])), made[0])
-    first = min(one["recorded"], key=lambda name: (name.split("@")[0] != one["recorded"][0].split("@")[0], name))
-    last = max(name for name in one["recorded"] if name.split("@")[0] == first.split("@")[0])
+    first = one["recorded"][0]
+    last = [name for name in one["recorded"] if name.split("@")[0] == first.split("@")[0]][-1]
     lines = [f"masa assess {shlex.quote(one['file'])} --label label --id id --api {shlex.quote(f'replay:{last}{PREDICTION}')}"]
     if one["baselines"]:
         lines[0] += f" --name {shlex.quote(one['baselines'][0])} --store {shlex.quote(str(folder / 'masa.db'))}"
@@ -228,13 +267,13 @@ def _frugalml_set(folder: Path, *, partial: bool) -> Collection:
     first, recordings, notes = "", [], []
     for line, row in _csv_rows(meta, ("Index", "MLaaS(API)")):
         index, api = row["Index"].strip(), _api(row["MLaaS(API)"])
-        price = next((value for name, value in row.items() if name.startswith("Cost")), "")
+        price = next((value for name, value in row.items() if name.startswith("Cost")), "").strip()
         part = {kind: folder / f"Model{index}_{kind}.txt" for kind in ("ImageName", "TrueLabel", "PredictedLabel", "Confidence")}
-        missing = [file.name for kind, file in part.items() if not file.is_file()]
+        missing = [file.name for file in part.values() if not _is_file(file)]
         if missing:
             words = f"{folder}: {', '.join(missing)} missing, of model {index} ({row['MLaaS(API)']}, {meta.name} line {line})"
             if not partial:
-                raise DataError(words, hint=AGAIN)
+                raise DataError(words, hint=PARTIAL)
             notes.append(f"left out: {words}")
             continue
         mine = [name.rstrip(",") for name in _lines(part["ImageName"])]
@@ -249,9 +288,11 @@ def _frugalml_set(folder: Path, *, partial: bool) -> Collection:
         sure = [_number(text, part["Confidence"], at) for at, text in enumerate(_lines(part["Confidence"]), 1)]
         for kind, found in (("PredictedLabel", said), ("Confidence", sure)):
             _same_rows(found, ids, part[kind], folder / f"{first}_ImageName.txt", values=False)
-        recordings.append(Recording(api, said, sure, price=_number(price, meta, line) if price else None))
+            if not _text(part[kind]).endswith("\n"):
+                notes.append(f"{part[kind]} does not end with a whole line: its last value may be cut short")
+        recordings.append(Recording(api, said, sure, price=_price(price, meta, line)))
     if not recordings:
-        raise DataError(f"{folder} holds no whole model", hint=AGAIN)
+        raise DataError(f"{folder} holds no whole model", hint=DOWNLOAD)
     name = _data_set(folder.name.removeprefix("mlserviceperformance_"))
     return Collection(name, "", ids, labels, tuple(recordings), str(folder), (*notes, *_never_seen(name, labels, recordings)))
 
@@ -265,131 +306,158 @@ def hapi(path: Path, *, partial: bool = False) -> Iterator[Collection]:
     rows: dict[tuple[str, str], list[tuple[int, dict[str, str]]]] = {}
     for line, row in _csv_rows(meta, ("task", "dataset", "api", "date", "path", "cost_per_10k")):
         rows.setdefault((row["task"], row["dataset"]), []).append((line, row))
+    if not rows:
+        raise DataError(f"{meta} lists no predictions", hint=DOWNLOAD)
     for (task, data), found in rows.items():
         yield _hapi_set(root, task, data, found, partial=partial)
 
 
 def _hapi_set(root: Path, task: str, data: str, rows: list[tuple[int, dict[str, str]]], *, partial: bool) -> Collection:
-    where, name = root / task / data / "labels.json", _data_set(data)
+    where, name, meta = root / task / data / "labels.json", _data_set(data), root / "meta.csv"
+    if not _inside(where, root):
+        raise DataError(f"{meta}, line {rows[0][0]}: {data!r} leads outside of the download", hint=DOWNLOAD)
     left_out = Collection(name, task, (), (), (), str(where.parent))
-    if not where.is_file() and partial:
+    if not _is_file(where) and partial:
         return replace(left_out, notes=(f"left out: {where} is missing",))
     records = _records(where, ("example_id", "true_label"))
     if any(isinstance(record["true_label"], list | dict) for record in records):
         return replace(left_out, notes=(f"left out: {name} has several labels an item, and a confusion matrix is of one",))
-    labels = {}
-    for at, record in enumerate(records, 1):
-        text = as_text(record["true_label"])
-        if text is None or text in RESERVED:
-            raise DataError(f"{where}, record {at:,}: {record['true_label']!r} cannot be a label", hint=AGAIN)
-        labels[str(record["example_id"])] = text
     _refuse_twice([str(record["example_id"]) for record in records], where)
-    answers: list[tuple[dict[str, str], dict[str, dict[str, Any]]]] = []
+    labels = {str(record["example_id"]): as_text(record["true_label"]) or "" for record in records}
+    said: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
     notes = []
-    for line, row in rows:
-        file = next((found for found in _places(root, row) if found.is_file()), None)
+    prices = {}
+    # Dates such as 20-03-29 sort as they are.
+    for line, row in sorted(rows, key=lambda found: found[1]["date"]):
+        file = next((found for found in _places(root, row) if _is_file(found)), None)
         if file is None:
-            words = f"{row['path']} is missing, which {root / 'meta.csv'} line {line} names"
+            words = f"{row['path']} is missing, which {meta} line {line} names"
             if not partial:
-                raise DataError(words, hint=AGAIN)
+                raise DataError(words, hint=PARTIAL)
             notes.append(f"left out: {words}")
             continue
-        said = _records(file, ("example_id", "predicted_label"))
-        _refuse_twice([str(record["example_id"]) for record in said], file)
-        by_id = {str(record["example_id"]): record for record in said}
-        _refuse_unlike(labels, by_id, file, where, partial=partial)
-        answers.append((row, by_id))
-    ids = [key for key in labels if all(key in by_id for _, by_id in answers)]
-    if not answers or not ids:
-        raise DataError(f"{root / task / data} holds no answers about labelled items", hint=AGAIN)
-    if len(ids) < len(labels):
-        notes.append(
-            f"{name}: {len(labels) - len(ids):,} of {len(labels):,} items are left out, which some API was not asked about"
-        )
+        found = _records(file, ("example_id", "predicted_label"))
+        _refuse_twice([str(record["example_id"]) for record in found], file)
+        api = _api(row["api"]).removesuffix(f"_{task}").removesuffix(f"-{task}")
+        prices[api] = _price(row["cost_per_10k"].strip(), meta, line)
+        answers = {str(record["example_id"]): record for record in found}
+        unlike = _unlike(list(labels), answers, str(file), str(where), partial=partial)
+        notes += [unlike] if unlike else []
+        if 2 * sum(key in answers for key in labels) > len(labels):
+            said[line, api, row["date"].strip()] = answers
+        else:
+            notes.append(f"left out: {file}, which has answers about fewer than half of the items")
+    if not said:
+        raise DataError(f"{where.parent} holds no answers about labelled items", hint=DOWNLOAD)
+    ids = [key for key in labels if all(key in answers for answers in said.values())]
+    notes += _left_out(name, len(ids), len(labels))
     recordings = tuple(
         Recording(
-            _api(row["api"]).removesuffix(f"_{task}").removesuffix(f"-{task}"),
-            [as_text(by_id[key]["predicted_label"]) for key in ids],
-            [_maybe_number(by_id[key].get("confidence")) for key in ids],
-            date=row["date"].strip(),
-            price=_maybe_number(row["cost_per_10k"]),
+            api,
+            [as_text(answers[key]["predicted_label"]) for key in ids],
+            [_maybe_number(answers[key].get("confidence")) for key in ids],
+            date=date,
+            price=prices[api],
         )
-        for row, by_id in answers
+        for (_, api, date), answers in said.items()
     )
     chosen = [labels[key] for key in ids]
-    return Collection(
-        name, task, ids, chosen, recordings, str(root / task / data), (*notes, *_never_seen(name, chosen, recordings))
-    )
+    notes += _never_seen(name, chosen, recordings)
+    return Collection(name, task, ids, chosen, recordings, str(where.parent), tuple(notes))
 
 
 def _places(root: Path, row: Mapping[str, str]) -> Iterator[Path]:
-    """Give where a file of predictions may be: as the index says, or as the layout does."""
-    given = Path(row["path"])
-    if not given.is_absolute() and ".." not in given.parts:
-        yield from (root / given, root.parent / given)
-    yield root / row["task"] / row["dataset"] / row["api"] / f"{row['date']}.json"
+    """Give where in the download a file of predictions may be: as the index says, or as the layout does."""
+    usual = root / row["task"] / row["dataset"] / row["api"] / f"{row['date']}.json"
+    yield from (place for place in (root / row["path"], root.parent / row["path"], usual) if _inside(place, root))
 
 
-def _refuse_unlike(labels: Mapping[str, str], by_id: Mapping[str, object], file: Path, where: Path, *, partial: bool) -> None:
-    """Refuse answers about other items than the labelled ones."""
-    missing, unknown = [key for key in labels if key not in by_id], [key for key in by_id if key not in labels]
-    if not partial and (missing or unknown):
-        what = f"no answer about {len(missing):,} items of {where}" if missing else f"{len(unknown):,} items that {where} has not"
-        first = ", ".join(repr(key) for key in (missing or unknown)[:TRIES])
-        raise DataError(f"{file}: {what}: {first}", hint=AGAIN)
+def _inside(path: Path, root: Path) -> bool:
+    with suppress(OSError, ValueError):
+        return path.resolve().is_relative_to(root.resolve())
+    return False
+
+
+def _unlike(wanted: Sequence[str], found: Mapping[str, object], source: str, other: str, *, partial: bool) -> str | None:
+    """Refuse answers about other items than the labelled ones, or tell about them."""
+    known = set(wanted)
+    missing, unknown = [key for key in wanted if key not in found], [key for key in found if key not in known]
+    if not missing and not unknown:
+        return None
+    what = f"no answer about {len(missing):,} items of {other}" if missing else f"{len(unknown):,} items that {other} has not"
+    words = f"{source}: {what}: {', '.join(repr(key) for key in (missing or unknown)[:NAMED])}"
+    if not partial:
+        raise DataError(words, hint=PARTIAL)
+    return words
+
+
+def _left_out(name: str, kept: int, items: int) -> list[str]:
+    return [f"{name}: {items - kept:,} of {items:,} items are left out: not every recording has them"] if kept < items else []
 
 
 def llmdrift(path: Path, *, partial: bool = False) -> Iterator[Collection]:
-    """Read LLMDrift's layout: one table of free-text answers, several models and data sets in it, turned into labels."""
+    """Read LLMDrift's layout: one table of free-text answers, several models and data sets in it, turned into labels.
+
+    The models of one name come in the order of the table: 0613 of one year is before 0125 of the next.
+    """
     source = Table.open(path)
     truth = "ref_answer" if "ref_answer" in source.columns else "label"
     wanted = ["model", "id", truth, "answer", *(["dataset"] if "dataset" in source.columns else [])]
     by_set: dict[str, dict[str, dict[str, str | None]]] = {}
     label: dict[str, dict[str, str]] = {}
-    again = 0
+    again = empty = 0
     with source.load(texts=wanted, numbers=()) as rows:
         names = ", ".join(rows.text[name] for name in wanted)
         for place, model, key, right, said, *of in rows.ask(f"SELECT place, {names} FROM rows ORDER BY place"):
             if model is None or key is None or right is None:
-                if partial:
-                    continue
-                raise DataError(f"{rows.where(place)}: no model, id or {truth}", hint=AGAIN)
+                if not partial:
+                    raise DataError(f"{rows.where(place)}: no model, id or {truth}", hint=PARTIAL)
+                empty += 1
+                continue
             data = _data_set(of[0] if of and of[0] else path.name.split(".")[0])
             plain = right.strip().casefold()
             if label.setdefault(data, {}).setdefault(key, plain) != plain:
-                raise DataError(f"{rows.where(place)}: item {key!r} has another {truth} than before", hint=AGAIN)
+                raise DataError(f"{rows.where(place)}: item {key!r} has another {truth} than before", hint=DOWNLOAD)
             answers = by_set.setdefault(data, {}).setdefault(model, {})
             again += key in answers
             answers.setdefault(key, said)
+    common = [f"{again:,} answers to questions that were asked before are left out"] if again else []
+    common += [f"{empty:,} rows without a model, an id or a label are left out"] if empty else []
+    if not by_set:
+        raise DataError(f"{path} has no row with a model, an id and a label", hint=DOWNLOAD)
     for data, models in by_set.items():
-        known = sorted(set(label[data].values()))
-        for model, answers in models.items():
-            missing = [key for key in label[data] if key not in answers]
-            if missing and not partial:
-                raise DataError(f"{path}: {model} has no answer about {len(missing):,} items, {missing[0]!r} first", hint=AGAIN)
-        ids = [key for key in label[data] if all(key in answers for answers in models.values())]
+        keys, known, notes = list(label[data]), sorted(set(label[data].values())), list(common)
+        for model, answers in list(models.items()):
+            words = _unlike(keys, answers, f"{path}, {model}", "the others", partial=partial)
+            notes += [words] if words else []
+            if 2 * len(answers) <= len(keys) and len(models) > 1:
+                notes.append(f"left out: {model}, which has answers about fewer than half of the items")
+                del models[model]
+        ids = [key for key in keys if all(key in answers for answers in models.values())]
+        notes += _left_out(data, len(ids), len(keys))
         recordings = []
         for model, answers in models.items():
             api, date = _version(model)
             recordings.append(Recording(api, [said_label(answers[key], known) for key in ids], date=date))
         unread = {one.name: sum(said is None for said in one.predictions) for one in recordings}
-        notes = [f"{name}: {count:,} of {len(ids):,} answers name no label" for name, count in unread.items() if count]
-        notes += [f"{again:,} answers to questions that were asked before are left out"] if again else []
+        notes += [f"{name}: {count:,} of {len(ids):,} answers name no label" for name, count in unread.items() if count]
         yield Collection(data, "", ids, [label[data][key] for key in ids], tuple(recordings), str(path), tuple(notes))
 
 
 def said_label(answer: str | None, labels: Sequence[str]) -> str | None:
-    """Tell which label a free text gives: the last one in brackets, or the whole text; None where there is none.
+    """Tell which label a free text gives: the last one in brackets, square ones first, or the whole text; else None.
 
-    >>> said_label("Is it [No]? It divides by nothing, so: [Yes]", ["no", "yes"]), said_label("perhaps", ["no", "yes"])
+    >>> said_label("Is it [No]? So: [Yes] (no doubt: (no))", ["no", "yes"]), said_label("perhaps", ["no", "yes"])
     ('yes', None)
     """
     if answer is None:
         return None
-    marked = [mark.strip().casefold() for pair in re.findall(r"\[([^\[\]]*)\]|\(([^()]*)\)", answer) for mark in pair]
     known = {name.casefold(): name for name in labels}
-    found = [known[mark] for mark in marked if mark in known]
-    return found[-1] if found else known.get(answer.strip().strip(".!\"'").casefold())
+    for brackets in (r"\[([^\[\]]*)\]", r"\(([^()]*)\)"):
+        marks = (mark.strip().casefold() for mark in re.findall(brackets, answer))
+        if found := [known[mark] for mark in marks if mark in known]:
+            return found[-1]
+    return known.get(answer.strip().strip(".!\"'").casefold())
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,57 +494,83 @@ def table(path: Path, columns: Columns) -> Collection:
     labels = [data.label.values[code] for code in data.label.codes]
     ids = [data.name(place) for place in range(len(data))]
     name = columns.name or path.name.split(".")[0]
-    return Collection(_data_set(name), "", ids, labels, tuple(recordings), str(path), data.notes)
+    notes = (*data.notes, *_versions(recordings))
+    return Collection(_data_set(name), "", ids, labels, tuple(recordings), str(path), notes)
+
+
+def _versions(recordings: Sequence[Recording]) -> Iterator[str]:
+    """Suggest that recordings whose names end in numbers are one API on several days."""
+    stems: dict[str, list[str]] = {}
+    for one in recordings:
+        if not one.date and (found := re.fullmatch(r"(.+?)[-_ ]v?(\d[\w.]*)", one.api)):
+            stems.setdefault(found[1], []).append(f"--answers {found[1]}@{found[2]}={one.api}{PREDICTION}")
+    for stem, options in stems.items():
+        if len(options) > 1:
+            yield f"if these are one API, {stem}, on several dates, say so: {' '.join(options)}"
 
 
 def _is_hapi(meta: Path) -> bool:
-    with meta.open(encoding="utf-8", errors="replace") as file:
-        return {"task", "dataset", "api", "date"} <= {name.strip() for name in file.readline().split(",")}
+    with suppress(DataError):
+        return {"task", "dataset", "api", "date"} <= set(next(csv.reader(_text(meta).splitlines()[:1]), []))
+    return False
+
+
+def _is_file(path: Path) -> bool:
+    with suppress(OSError, ValueError):
+        return path.is_file()
+    return False
+
+
+def _text(file: Path) -> str:
+    """Read a file of the download."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise DataError(f"{file}: not UTF-8 at byte {exc.start:,}", hint=DOWNLOAD) from exc
+    except (OSError, ValueError) as exc:
+        words = (
+            "does not exist" if isinstance(exc, FileNotFoundError) else f"cannot be read: {getattr(exc, 'strerror', None) or exc}"
+        )
+        raise DataError(f"{file} {words}", hint=DOWNLOAD) from exc
+    if text.startswith("version https://git-lfs"):
+        raise DataError(f"{file} is a pointer of Git LFS, not the file", hint="run git lfs pull in the download")
+    return text
 
 
 def _csv_rows(file: Path, wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Give the rows of a small index, each with its line."""
+    reader = csv.DictReader(io.StringIO(_text(file), newline=""))
     try:
-        with file.open(encoding="utf-8-sig", newline="") as opened:
-            reader = csv.DictReader(opened)
-            missing = [name for name in wanted if name not in (reader.fieldnames or ())]
-            if missing:
-                raise DataError(f"{file}, line 1: no column {missing[0]!r}", hint=AGAIN)
-            for row in reader:
-                if None in row or None in row.values():
-                    raise DataError(
-                        f"{file}, line {reader.line_num}: not the {len(reader.fieldnames or ())} fields of the header", hint=AGAIN
-                    )
-                yield reader.line_num, row
-    except (UnicodeDecodeError, csv.Error) as exc:
-        raise DataError(f"{file}: not a CSV file in UTF-8: {exc}", hint=AGAIN) from exc
+        missing = [name for name in wanted if name not in (reader.fieldnames or ())]
+        if missing:
+            raise DataError(f"{file}, line 1: no column {missing[0]!r}", hint=DOWNLOAD)
+        for row in reader:
+            if None in row or None in row.values():
+                fields = len(reader.fieldnames or ())
+                raise DataError(f"{file}, line {reader.line_num}: not the {fields} fields of the header", hint=DOWNLOAD)
+            yield reader.line_num, row
+    except csv.Error as exc:
+        raise DataError(f"{file}, line {reader.line_num}: not CSV: {exc}", hint=DOWNLOAD) from exc
 
 
 def _lines(file: Path) -> list[str]:
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as exc:
-        raise DataError(f"{file}: not UTF-8 at byte {exc.start:,}", hint=AGAIN) from exc
-    if text.startswith("version https://git-lfs"):
-        raise DataError(f"{file} is a pointer of Git LFS, not the file", hint="run git lfs pull in the download")
+    text = _text(file)
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def _records(file: Path, wanted: Sequence[str]) -> list[dict[str, Any]]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as exc:
-        raise DataError(f"{file} does not exist", hint=AGAIN) from exc
+        found = json.loads(_text(file))
     except json.JSONDecodeError as exc:
-        raise DataError(f"{file}, line {exc.lineno:,}, column {exc.colno:,}: not JSON: {exc.msg}", hint=AGAIN) from exc
-    except (UnicodeDecodeError, RecursionError) as exc:
-        raise DataError(f"{file}: not JSON in UTF-8: {exc}", hint=AGAIN) from exc
+        raise DataError(f"{file}, line {exc.lineno:,}, column {exc.colno:,}: not JSON: {exc.msg}", hint=DOWNLOAD) from exc
+    except (ValueError, RecursionError) as exc:
+        raise DataError(f"{file}: not JSON that can be read: {exc}", hint=DOWNLOAD) from exc
     if not isinstance(found, list) or not found:
-        raise DataError(f"{file}: not a list of records", hint=AGAIN)
+        raise DataError(f"{file}: not a list of records", hint=DOWNLOAD)
     for at, record in enumerate(found, 1):
         missing = [key for key in wanted if not isinstance(record, dict) or key not in record]
         if missing:
-            raise DataError(f"{file}, record {at:,}: no {missing[0]!r}", hint=AGAIN)
+            raise DataError(f"{file}, record {at:,}: no {missing[0]!r}", hint=DOWNLOAD)
     return found
 
 
@@ -484,18 +578,18 @@ def _refuse_twice(ids: Sequence[str], file: Path) -> None:
     seen: dict[str, int] = {}
     for at, key in enumerate(ids, 1):
         if not key:
-            raise DataError(f"{file}, row {at:,}: no id", hint=AGAIN)
+            raise DataError(f"{file}, row {at:,}: no id", hint=DOWNLOAD)
         if seen.setdefault(key, at) != at:
-            raise DataError(f"{file}, row {at:,}: {key!r} again, first in row {seen[key]:,}", hint=AGAIN)
+            raise DataError(f"{file}, row {at:,}: {key!r} again, first in row {seen[key]:,}", hint=DOWNLOAD)
 
 
 def _same_rows(found: Sequence[object], wanted: Sequence[object], file: Path, other: Path, *, values: bool = True) -> None:
     """Refuse a file that is shorter or longer than another, or whose rows are not the same."""
     if len(found) != len(wanted):
-        raise DataError(f"{file} has {len(found):,} lines where {other.name} has {len(wanted):,}", hint=AGAIN)
+        raise DataError(f"{file} has {len(found):,} lines where {other.name} has {len(wanted):,}", hint=DOWNLOAD)
     if values and found != wanted:
         at = next(at for at, pair in enumerate(zip(found, wanted, strict=True)) if pair[0] != pair[1])
-        raise DataError(f"{file}, line {at + 1:,}: {found[at]!r} where {other.name} has {wanted[at]!r}", hint=AGAIN)
+        raise DataError(f"{file}, line {at + 1:,}: {found[at]!r} where {other.name} has {wanted[at]!r}", hint=DOWNLOAD)
 
 
 def _never_seen(name: str, labels: Sequence[str], recordings: Iterable[Recording]) -> Iterator[str]:
@@ -505,7 +599,7 @@ def _never_seen(name: str, labels: Sequence[str], recordings: Iterable[Recording
         odd = sorted({said for said in recording.predictions if said is not None} - known)
         if odd:
             count = sum(said in odd for said in recording.predictions)
-            listed = ", ".join(map(repr, odd[:TRIES])) + (", ..." if len(odd) > TRIES else "")
+            listed = ", ".join(map(repr, odd[:NAMED])) + (", ..." if len(odd) > NAMED else "")
             yield f"{name}: {recording.name} answered {listed}, which no item is labelled, {count:,} times"
 
 
@@ -517,22 +611,30 @@ def _whole(text: str, file: Path, line: int) -> str:
             return str(int(number))
     except (ValueError, OverflowError):
         pass
-    raise DataError(f"{file}, line {line:,}: {text[:40]!r} is not the number of a label", hint=AGAIN)
+    raise DataError(f"{file}, line {line:,}: {text[:40]!r} is not the number of a label", hint=DOWNLOAD)
 
 
 def _number(text: str, file: Path, line: int) -> float:
     number = _maybe_number(text)
     if number is None:
-        raise DataError(f"{file}, line {line:,}: {text[:40]!r} is not a number", hint=AGAIN)
+        raise DataError(f"{file}, line {line:,}: {text[:40]!r} is not a number", hint=DOWNLOAD)
+    return number
+
+
+def _price(text: str, meta: Path, line: int) -> float | None:
+    number = _number(text, meta, line) if text else None
+    if number is not None and number < 0:
+        raise DataError(f"{meta}, line {line:,}: {text!r} is not a price", hint=DOWNLOAD)
     return number
 
 
 def _maybe_number(value: object) -> float | None:
+    """Read a finite number; None where there is none."""
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-    return number if number == number else None  # noqa: PLR0124 - not a number is not itself
+    return number if isfinite(number) else None
 
 
 def _version(model: str) -> tuple[str, str]:
@@ -552,11 +654,11 @@ def _api(name: str) -> str:
     >>> _api("GitHub(DeepSpeech)"), _api("Face++"), _api("MS Speech")
     ('github-deepspeech', 'facepp', 'ms-speech')
     """
-    return re.sub(r"[^a-z0-9_.]+", "-", name.strip().lower().replace("++", "pp")).strip("-")
+    return re.sub(r"[^\w.]+", "-", name.strip().lower().replace("++", "pp")).strip("-")
 
 
 def _data_set(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9_.+]+", "-", name.strip().lower()).strip("-.") or "data"
+    plain = re.sub(r"[^\w.+]+", "-", name.strip().lower()).strip("-.") or "data"
     return ALIASES.get(plain, plain)
 
 

@@ -3,10 +3,12 @@
 import csv
 import html
 import io
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from masa.errors import MissingPackageError, UsageError
+from masa.errors import UsageError
 from masa.records import Finding, Sheet
 from masa.report import chart, figures, written
 
@@ -35,39 +37,47 @@ def check(folder: Path) -> None:
 
 def write(finding: Finding, folder: Path) -> list[Path]:
     """Write an experiment's tables, its chart and its page, and give what was written."""
-    written = []
     try:
-        for sheet in finding.sheets:
-            path = folder / (f"{finding.what}.csv" if sheet.name == finding.what else f"{finding.what}-{sheet.name}.csv")
-            path.write_text(as_csv(sheet), encoding="utf-8", newline="")
-            written.append(path)
+        files = [_put(folder / _csv_name(finding, sheet), as_csv(sheet)) for sheet in finding.sheets]
         drawn = figures.draw(finding)
         picture = ""
         if drawn is not None:
             for ending in (".svg", ".png"):
-                path = folder / f"{finding.what}{ending}"
-                chart.save(drawn, path)
-                written.append(path)
+                # Beside and then into its place: a reader never sees half a file.
+                unfinished = folder / f".{finding.what}.{os.getpid()}{ending}"
+                chart.save(drawn, unfinished)
+                files.append(unfinished.replace(folder / f"{finding.what}{ending}"))
             picture = (folder / f"{finding.what}.svg").read_text(encoding="utf-8")
-        path = folder / f"{finding.what}.html"
-        path.write_text(page(finding, picture), encoding="utf-8")
-        written.append(path)
+        return [*files, _put(folder / f"{finding.what}.html", page(finding, picture))]
     except OSError as exc:
         raise UsageError(f"{folder} cannot be written to: {exc.strerror or exc}", hint="give another folder with --out") from exc
-    except ImportError as exc:
-        raise MissingPackageError("charts need a package that is not there", hint="pip install altair vl-convert-python") from exc
-    return written
 
 
 def contents(findings: Sequence[Finding], folder: Path) -> Path:
-    """Write the page that leads to the others."""
-    lines = []
-    for finding in findings:
-        name = html.escape(finding.title)
-        lines.append(f'<li><a href="{html.escape(finding.what)}.html">{name}</a>{" (skipped)" if finding.skipped else ""}</li>')
-    path = folder / "index.html"
-    path.write_text(_whole("Did the Model Change? The study, reproduced", f"<ul>{''.join(lines)}</ul>"), encoding="utf-8")
-    return path
+    """Write the page that leads to these experiments, and to those of before that are in the folder."""
+    titles = {finding.what: finding.title + (" (skipped)" if finding.skipped else "") for finding in findings}
+    try:
+        for path in sorted(folder.glob("*.html")):
+            if path.stem in figures.DRAWN and (found := re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))):
+                titles.setdefault(path.stem, html.unescape(found[1]))
+        listed = sorted(titles, key=list(figures.DRAWN).index)
+        lines = "".join(f'<li><a href="{html.escape(what)}.html">{html.escape(titles[what])}</a></li>' for what in listed)
+        return _put(folder / "index.html", _whole("Did the Model Change? The study, reproduced", f"<ul>{lines}</ul>"))
+    except OSError as exc:
+        raise UsageError(f"{folder} cannot be written to: {exc.strerror or exc}", hint="give another folder with --out") from exc
+
+
+def _put(path: Path, text: str) -> Path:
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8", newline="")
+        return unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _csv_name(finding: Finding, sheet: Sheet) -> str:
+    return f"{finding.what}.csv" if sheet.name == finding.what else f"{finding.what}-{sheet.name}.csv"
 
 
 def page(finding: Finding, picture: str = "") -> str:
@@ -76,8 +86,8 @@ def page(finding: Finding, picture: str = "") -> str:
     parts += [f'<div class="wide">{picture}</div>'] if picture else []
     parts += [f"<p>{html.escape(words)}</p>" for words in finding.words]
     for sheet in finding.sheets:
-        file = f"{finding.what}.csv" if sheet.name == finding.what else f"{finding.what}-{sheet.name}.csv"
-        link = f'<a href="{html.escape(file)}">{html.escape(file)}</a>'
+        file = html.escape(_csv_name(finding, sheet))
+        link = f'<a href="{file}">{file}</a>'
         if len(sheet.rows) > MOST_ROWS:
             parts.append(f"<p>{len(sheet.rows):,} rows: {link}</p>")
         else:

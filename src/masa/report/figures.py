@@ -1,5 +1,6 @@
 """Charts of the paper's study, drawn from what its experiments found."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,11 +12,12 @@ WIDTH, HEIGHT = 190, 150
 """Of one panel of twelve."""
 NAMES = {"ibm": "IBM", "facepp": "Face++", "ferplus": "FER+", "command": "CMD"}
 COLOURS = {**STYLE, "masa, each item once": "#D55E00", "auto": "#CC79A7"}
-LATE = 20
-"""Where panels begin: no method tells anything with fewer queries."""
 MOST_SHIFTS = 6
+MOST_LABELS = 40
 FEW = 12
 """Labels up to which their numbers are written into a matrix."""
+
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Rows = list[dict[str, Any]]
 
@@ -25,8 +27,10 @@ def draw(finding: Finding) -> Any:
     if finding.skipped or finding.what not in DRAWN or not any(sheet.rows for sheet in finding.sheets):
         return None
     chart = DRAWN[finding.what](
-        {sheet.name: [dict(zip(sheet.head, row, strict=True)) for row in sheet.rows] for sheet in finding.sheets}
+        {sheet.name: [dict(zip(sheet.head, map(_drawable, row), strict=True)) for row in sheet.rows] for sheet in finding.sheets}
     )
+    if chart is None:
+        return None
     return (
         chart.properties(title=finding.title)
         .configure_view(strokeOpacity=0)
@@ -34,6 +38,11 @@ def draw(finding: Finding) -> Any:
         .configure_title(fontSize=14, anchor="start", offset=12)
         .configure_header(labelFontSize=12)
     )
+
+
+def _drawable(value: Any) -> Any:
+    """Leave out signs that an SVG file cannot hold."""
+    return NOT_XML.sub("\ufffd", value) if isinstance(value, str) else value
 
 
 def shown(case: str) -> str:
@@ -56,6 +65,8 @@ def _panels(rows: Rows, make: "Callable[[str, Rows], Any]") -> Any:
     import altair as alt
 
     cases = list(dict.fromkeys(row["case"] for row in rows))
+    if not cases:
+        return None
     panels = [make(shown(case), [row for row in rows if row["case"] == case]) for case in cases]
     return alt.concat(*panels, columns=COLUMNS).resolve_scale(x="independent", y="independent")
 
@@ -276,9 +287,7 @@ def overview(sheets: Mapping[str, Rows]) -> Any:
     """Draw the change of accuracy, API by data set."""
     import altair as alt
 
-    rows = [
-        {**row, "api": named(row["api"]), "points": row["change (points)"], "years": row["years"]} for row in sheets["overview"]
-    ]
+    rows = [{**row, "api": named(row["api"]), "points": row["change (points)"]} for row in sheets["overview"]]
     reach = max(abs(row["points"]) for row in rows) or 1.0
     scale = alt.Scale(scheme="blueorange", domain=[-reach, reach], reverse=True)
     colour = alt.Color("points:Q", scale=scale, title="change (points)", legend=alt.Legend(gradientLength=100))
@@ -303,12 +312,13 @@ def datasets(sheets: Mapping[str, Rows]) -> Any:
         api, _, date = row["recorded answers"].partition("@")
         name = "a cheap model" if api.startswith("github") else named(api)
         data = NAMES.get(row["data set"], row["data set"].upper())
-        rows.append({"data": data, "api": name, "date": date[:2] or "-", "right": row["accuracy (%)"]})
+        when = f"20{date[:2]}" if re.fullmatch(r"\d\d-\d\d-\d\d", date) else date
+        rows.append({"data": data, "api": name, "date": when or "-", "right": row["accuracy (%)"]})
     apis = sorted({row["api"] for row in rows}, key=lambda name: (name == "a cheap model", name))
     palette = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
     colours = {name: "#999999" if name == "a cheap model" else palette[at % len(palette)] for at, name in enumerate(apis)}
-    dates = sorted({row["date"] for row in rows})
-    legend = alt.Legend(title="year") if len(dates) > 1 else None
+    dates = list(dict.fromkeys(row["date"] for row in rows))
+    legend = alt.Legend(title="date") if len(dates) > 1 else None
     return (
         alt.Chart(alt.InlineData(values=rows))
         .mark_point(filled=True, size=90, opacity=0.9)
@@ -332,9 +342,10 @@ def shifts(sheets: Mapping[str, Rows]) -> Any:
     largest = sorted(by_pair, key=lambda pair: -sum(row["true (%)"] ** 2 for row in by_pair[pair]))[:MOST_SHIFTS]
     lines = []
     for data, old, new in largest:
-        mine = by_pair[data, old, new]
+        whole = by_pair[data, old, new]
+        mine = _busiest(whole)
         api, _, date = old.partition("@")
-        pair = f"{data}, {api}, {date} to {new.partition('@')[2]}"
+        pair = f"{data}, {api}, {date} to {new.partition('@')[2]}" + (", where most changed" if len(mine) < len(whole) else "")
         reach = max(abs(row[f"{name} (%)"]) for row in mine for name in ("true", "masa", "auto"))
         panels = [
             matrix([{**row, "items (%)": row[f"{name} (%)"]} for row in mine], words, reach=reach)
@@ -342,6 +353,17 @@ def shifts(sheets: Mapping[str, Rows]) -> Any:
         ]
         lines.append(alt.hconcat(*panels, title=alt.TitleParams(pair, fontSize=13, anchor="start", offset=6)))
     return alt.vconcat(*lines, spacing=30).resolve_scale(color="independent")
+
+
+def _busiest(rows: Rows) -> Rows:
+    """Leave the labels and predictions that changed most, where there are more than can be read."""
+    for side in ("label", "prediction"):
+        moved: dict[str, float] = {}
+        for row in rows:
+            moved[row[side]] = moved.get(row[side], 0.0) + abs(row["true (%)"])
+        kept = set(sorted(moved, key=lambda name: -moved[name])[:MOST_LABELS])
+        rows = [row for row in rows if row[side] in kept]
+    return rows
 
 
 def speed(sheets: Mapping[str, Rows]) -> Any:
