@@ -12,11 +12,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from masa.dataset import read
-from masa.paper import CASES, loaded
 from masa.published import Stored
 from masa.records import Floats
 from masa.replay import replay
 from masa.strata import Strata
+from masa.study import CASES, loaded
 
 MU = np.array([0.9, 0.07, 0.03])
 """A stratum of three answers."""

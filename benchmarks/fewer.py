@@ -15,10 +15,10 @@ import duckdb
 import numpy as np
 
 import masa
-from masa.paper import CASES, loaded
 from masa.published import Stored
 from masa.records import Curve, Replay
 from masa.replay import replay
+from masa.study import CASES, loaded
 
 BUDGETS = (500, 1000, 2000)
 METHODS = ("post-stratified", "masa", "adaptive", "paired", "predictive", "auto")

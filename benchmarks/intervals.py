@@ -22,9 +22,9 @@ from masa import estimate
 from masa.dataset import Dataset, read
 from masa.objective import Objective
 from masa.old import Old
-from masa.paper import CASES
 from masa.plan import Plan, Settings
 from masa.records import Answer, Column, Interval, Query, Shift
+from masa.study import CASES
 from masa.sure import Reader
 from masa.weighed import Draws
 

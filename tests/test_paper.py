@@ -11,11 +11,12 @@ import pytest
 from masa import _kernel as kernel
 from masa import cli, estimate, paper, sampler
 from masa.errors import DataError, UsageError
-from masa.paper import CASES, Case, Study, loaded, one_run, plain, stopped, told
+from masa.paper import find, stopped
 from masa.published import Collection, Recording, save, stored
 from masa.records import Column, Finding, Sheet
 from masa.report import book
 from masa.strata import Strata
+from masa.study import CASES, Case, Study, loaded, one_run, plain, told
 
 
 def made(folder: Path, name: str, *, dates: bool = False, labels: tuple[str, ...] = ("0", "1"), items: int = 400) -> None:
@@ -146,43 +147,43 @@ def test_everything_is_written_and_nothing_is_done_twice(
 
 
 def test_an_interrupted_study_goes_on_where_it_was(study: Study, tmp_path: Path) -> None:
-    whole = replace(study, folder=tmp_path / "other", workers=1).find("levels")
+    whole = find(replace(study, folder=tmp_path / "other", workers=1), "levels")
 
     def interrupt(what: str, done: float) -> None:
         if what.startswith("levels") and done > 0.3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replace(study, progress=interrupt).find("levels")
+        find(replace(study, progress=interrupt), "levels")
     kept = len(list(study.folder.iterdir()))
     assert kept >= 1
     again = replace(study)
-    assert again.find("levels") == whole
+    assert find(again, "levels") == whole
     assert again.made == len(again.cases) - kept
 
 
 def test_a_damaged_part_is_made_again(study: Study) -> None:
-    first = study.find("levels")
+    first = find(study, "levels")
     for path in study.folder.iterdir():
         path.write_text(path.read_text()[:50])
-    assert replace(study).find("levels") == first
+    assert find(replace(study), "levels") == first
 
 
 def test_other_data_other_runs_and_other_seeds_are_other_parts(study: Study, folder: Path) -> None:
-    study.find("levels")
-    assert replace(study, made=0, seed=1).find("levels") != study.find("levels")
+    find(study, "levels")
+    assert find(replace(study, made=0, seed=1), "levels") != find(study, "levels")
     made(folder, "yelp", items=500)
     again = Study(stored(folder), study.folder, runs=40)
-    again.find("levels")
+    find(again, "levels")
     assert again.made == 1
 
 
 def test_two_dates_give_the_overview_and_the_shifts(tmp_path: Path) -> None:
     made(tmp_path / "data", "yelp", dates=True)
     study = Study(stored(tmp_path / "data"), tmp_path / "parts", runs=10)
-    (sheet,) = study.find("overview").sheets
+    (sheet,) = find(study, "overview").sheets
     assert {row[2] for row in sheet.rows} == {"2020 to 2021"}
-    found = study.find("shifts")
+    found = find(study, "shifts")
     rows, entries = found.sheets
     truth, nothing, masa, auto = rows.rows[:4]
     assert (truth[3], nothing[3], masa[3], auto[3]) == ("the truth", "nothing changed", "masa", "auto")
@@ -208,7 +209,7 @@ def test_labels_and_words_cannot_run_anything_on_a_page(tmp_path: Path) -> None:
     made(tmp_path / "data", "yelp", dates=True, labels=("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'))
     study = Study(stored(tmp_path / "data"), tmp_path / "parts", runs=4)
     for what in ("shifts", "datasets"):
-        book.write(study.find(what), tmp_path)
+        book.write(find(study, what), tmp_path)
         looked = Scripts()
         looked.feed((tmp_path / f"{what}.html").read_text())
         assert not looked.found
@@ -259,8 +260,8 @@ def test_what_the_data_does_not_have_is_skipped_with_the_reason(tmp_path: Path) 
     made(tmp_path / "data", "reviews")
     study = Study(stored(tmp_path / "data"), tmp_path / "parts", runs=4)
     for what in ("case-study", "table1", "tradeoffs", "levels", "convergence", "speed"):
-        assert study.find(what).skipped
-    assert "paper's." not in "".join(study.find("datasets").words[1:2])
+        assert find(study, what).skipped
+    assert "paper's." not in "".join(find(study, "datasets").words[1:2])
 
 
 def test_one_experiment_leaves_the_others_in_the_index(folder: Path, tmp_path: Path) -> None:

@@ -774,8 +774,9 @@ def reproduce(
     verbose: Verbose = 0,
 ) -> None:
     """Carry out the paper's study. Writes its tables and figures, with the published numbers beside ours."""
-    from masa.paper import Study, data_sets, wanted
+    from masa.paper import data_sets, find, wanted
     from masa.report import book, terminal
+    from masa.study import Study
 
     chosen = wanted(what)
     book.check(out)
@@ -784,7 +785,7 @@ def reproduce(
         study = Study(data_sets(data, out), out / "parts", runs=runs, seed=seed, progress=progress)
         try:
             for name in chosen:
-                findings.append(study.find(name))
+                findings.append(find(study, name))
                 book.write(findings[-1], out)
         except KeyboardInterrupt:
             say(() if quiet else [f"what is done is kept in {out}; the same command goes on from there"])
