@@ -165,6 +165,8 @@ def test_a_canary_asks_no_more_than_it_may_and_says_what_it_may_have_missed() ->
     assert (quiet.stopped, quiet.moved, quiet.verdict, quiet.exit_code) == ("canary", "no sign", "undecided", 3)
     assert any("in 13% of cases if 5% of all answers changed" in note and "5% if 7.2% did" in note for note in quiet.notes)
     assert replace(quiet, canary_ok=True).exit_code == 0
+    with pytest.raises(masa.UsageError, match="canary-ok means nothing"):
+        Settings(canary_ok=True)
 
 
 def test_a_canary_that_sees_a_change_goes_on() -> None:

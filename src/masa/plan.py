@@ -71,6 +71,8 @@ class Settings:
             raise UsageError(f"fail_on is {self.fail_on!r}", hint=f"give {' or '.join(FAIL_ON)}")
         if self.canary < 0:
             raise UsageError(f"canary is {self.canary}", hint="give a number of queries, such as 40")
+        if self.canary_ok and not self.canary:
+            raise UsageError("canary-ok means nothing without a canary", hint="give --canary 40, say, as well")
         if "cost" in self.tolerance.limits and (not self.objective.linear or self.objective.accuracy):
             raise UsageError(
                 "a tolerance on the cost of mistakes needs to know what they cost",
