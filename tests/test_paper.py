@@ -270,3 +270,35 @@ def test_one_experiment_leaves_the_others_in_the_index(folder: Path, tmp_path: P
     index = (tmp_path / "out" / "index.html").read_text()
     assert index.index("datasets.html") < index.index("levels.html")
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_answers_that_one_date_has_not_are_no_defect(tmp_path: Path) -> None:
+    truth = ["0", "1"] * 100
+    old = ["neutral" if place == 7 else label for place, label in enumerate(truth)]
+    new = [label if place % 9 else "0" for place, label in enumerate(truth)]
+    recordings = (Recording("amazon", old, date="20-01-01"), Recording("amazon", new, date="21-01-01"))
+    save(Collection("yelp", "sa", [str(place) for place in range(200)], truth, recordings, "made"), tmp_path)
+    found = find(Study(stored(tmp_path), tmp_path / "parts", runs=4), "case-study")
+    kinds = {row[0] for row in found.sheets[2].rows}
+    assert {"old", "true shift", "estimated shift"} <= kinds
+    assert "neutral" in {row[2] for row in found.sheets[2].rows}
+
+
+def test_a_page_tells_where_it_comes_from_and_old_files_go(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "levels-old.csv").write_text("of before")
+    book.write(find(study, "levels"), tmp_path, origin="40 runs, seed 0, data of <here>")
+    assert not (tmp_path / "levels-old.csv").exists()
+    assert "data of &lt;here&gt;" in (tmp_path / "levels.html").read_text()
+    book.write(Finding("levels", "Levels", (), (), skipped="nothing"), tmp_path)
+    assert not list(tmp_path.glob("levels*.csv")) + list(tmp_path.glob("levels.svg"))
+
+
+@pytest.mark.parametrize("content", ["x", "[1]", '{"task": 3, "prices": {"amazon": "dear"}}'])
+def test_what_a_file_says_of_itself_need_not_make_sense(tmp_path: Path, content: str) -> None:
+    import duckdb
+
+    duckdb.execute(
+        f"COPY (SELECT 'a' AS id, '0' AS label, '0' AS \"amazon.prediction\") TO '{tmp_path}/yelp.parquet' "
+        f"(FORMAT parquet, KV_METADATA {{masa: '{content}'}})"
+    )
+    assert find(Study(stored(tmp_path), tmp_path / "parts", runs=4), "datasets").sheets[0].rows

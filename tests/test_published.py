@@ -200,6 +200,38 @@ def test_dates_come_in_the_order_of_the_table_not_of_the_alphabet(tmp_path: Path
     assert published.save(found, tmp_path).pairs == (("gpt@0613", "gpt@0125"),)
 
 
+def test_dates_that_are_none_come_in_the_order_of_the_index(hapi: Path) -> None:
+    meta, folder = hapi / "tasks" / "meta.csv", hapi / "tasks/sa/yelp/google_sa"
+    for old, new in (("20-03-29", "mar20"), ("21-02-16", "feb21")):
+        (folder / f"{old}.json").rename(folder / f"{new}.json")
+        meta.write_text(meta.read_text().replace(old, new))
+    (found, _) = published.collections("hapi", hapi)
+    assert [one.date for one in found.recordings] == ["mar20", "feb21"]
+    assert "are not like 20-03-29" in found.notes[0]
+
+
+def test_partial_leaves_out_data_sets_of_which_nothing_is_whole(hapi: Path, frugal: Path) -> None:
+    for file in (hapi / "tasks/sa/yelp/google_sa").iterdir():
+        file.write_text(file.read_text()[:40])
+    yelp, _ = published.collections("hapi", hapi, partial=True)
+    assert not yelp.recordings
+    assert "not JSON" in yelp.notes[0]
+    for file in frugal.glob("*_Confidence.txt"):
+        file.unlink()
+    (found,) = published.collections("frugalml", frugal, partial=True)
+    assert not found.recordings
+    assert "no whole model" in found.notes[-1]
+
+
+def test_what_import_suggests_compares_two_dates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text("id,label,a,b1,b2\n" + "".join(f"{n},x,x,x,{'xy'[n % 2]}\n" for n in range(40)))
+    words = ["import", "table", str(tmp_path / "t.csv"), "--id", "id", "--out", str(tmp_path / "out"), "-q"]
+    assert cli.main([*words, "--answers", "a=a", "--answers", "b@1=b1", "--answers", "b@2=b2"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if "masa assess" in line)
+    assert cli.main([*line.split()[1:], "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["moved"] == "yes"
+
+
 def test_two_data_sets_of_one_name_do_not_overwrite_each_other(hapi: Path) -> None:
     import shutil
 
@@ -270,6 +302,8 @@ def test_bad_words_are_told(tmp_path: Path) -> None:
         list(published.collections("kaggle", tmp_path))
     with pytest.raises(DataError, match="does not exist"):
         list(published.collections("hapi", tmp_path / "nowhere"))
+    with pytest.raises(UsageError, match="no parts that could be missing"):
+        list(published.collections("table", tmp_path, partial=True))
     with pytest.raises(UsageError, match="says which column is what"):
         list(published.collections("hapi", tmp_path, columns=published.Columns(label="gold")))
     (tmp_path / "file").write_text("")

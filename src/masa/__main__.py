@@ -1,8 +1,23 @@
-"""Run masa as a module: python -m masa."""
+"""Run masa as a program: masa, or python -m masa."""
 
+import os
 import sys
+from contextlib import suppress
 
 from masa.cli import main
 
+
+def run() -> None:
+    """Run a command and end with its exit code."""
+    code = main()
+    if code == 130:
+        # An interrupt inside an extension module would otherwise end the program by the signal, after all was said and done.
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -746,7 +746,13 @@ def take_in(
             kept = published.save(collection, out)
             known = published.baselines(kept, out / "masa.db") if baselines else []
             made.append(
-                {"file": str(kept.path), "items": len(collection.ids), "recorded": list(kept.recorded), "baselines": known}
+                {
+                    "name": kept.name,
+                    "file": str(kept.path),
+                    "items": len(collection.ids),
+                    "recorded": list(kept.recorded),
+                    "baselines": known,
+                }
             )
     if as_json:
         print_json({"data": made, "notes": notes})
@@ -782,17 +788,19 @@ def reproduce(
     book.check(out)
     findings = []
     with running(quiet=quiet, verbose=verbose) as progress:
-        study = Study(data_sets(data, out), out / "parts", runs=runs, seed=seed, progress=progress)
+        sets, notes = data_sets(data, out)
+        study = Study(sets, out / "parts", runs=runs, seed=seed, progress=progress)
         try:
             for name in chosen:
                 findings.append(find(study, name))
-                book.write(findings[-1], out)
+                book.write(findings[-1], out, origin=f"{runs:,} runs, seed {seed}, data of {data}")
         except KeyboardInterrupt:
             say(() if quiet else [f"what is done is kept in {out}; the same command goes on from there"])
             raise
-    first = book.contents(findings, out)
+        finally:
+            first = book.contents(findings, out)
     print_json({one.what: one.to_dict() for one in findings}) if as_json else terminal.show(terminal.findings(findings))
-    say(() if quiet else [f"wrote {first} and what it leads to: pages, charts (SVG, PNG) and tables (CSV)"])
+    say(() if quiet else [*notes, f"wrote {first} and what it leads to: pages, charts (SVG, PNG) and tables (CSV)"])
 
 
 def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False) -> None:

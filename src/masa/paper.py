@@ -17,10 +17,10 @@ from masa import estimate, sampler
 from masa.assess import assess
 from masa.dataset import Dataset, read
 from masa.errors import DataError, UsageError
-from masa.published import CONFIDENCE, PREDICTION, Stored, collections, layout_of, save, stored
-from masa.records import Curve, Finding, Floats, Ints, Matrix, Sheet, Shift
+from masa.published import CONFIDENCE, PARTIAL, PREDICTION, Stored, collections, layout_of, save, stored
+from masa.records import Curve, Finding, Floats, Ints, Matrix, Sheet, Shift, in_order
 from masa.strata import Strata
-from masa.study import CASES, CONFIDENT, ERROR, LEVELS, Case, Loaded, Part, Study, one_run, plain, told
+from masa.study import BUDGETS, CASES, CONFIDENT, ERROR, LEVELS, Case, Loaded, Part, Study, one_run, plain, told
 
 STUDIED = (1, 2, 3, 5, 10)
 """Numbers of levels whose effect is looked at."""
@@ -87,8 +87,7 @@ def datasets(study: Study) -> Finding:
     known = [row for row in rows if row[3] is not None]
     wrong = sorted({row[0] for row in known if row[2] != row[3]})
     words = [
-        "Prices are those of the download where it has them, else the paper's. The paper prints 87,401 items for AFFECTNET "
-        "(here afnet); the published predictions have 287,401.",
+        "Prices are those of the download where it has them, else the paper's.",
         f"Sizes differ from the paper's: {', '.join(wrong)}." if wrong else "Sizes are the paper's." if known else "",
     ]
     absent = [name for name in SETS if name not in study.by_name]
@@ -194,20 +193,24 @@ def case_study(study: Study) -> Finding:
         f"Squared error at {CASE_BUDGET:,} queries over {study.runs:,} runs: masa {at['masa']:.2e}, uniform "
         f"{at['uniform']:.2e} ({_times(at['uniform'], at['masa'])}), post-stratified uniform {at['post-stratified']:.2e} "
         f"({_times(at['post-stratified'], at['masa'])}). The paper compares with uniform sampling only.",
-        "The paper finds as here that sure positive texts (+h) are hardly uncertain and that negative texts are more "
-        "uncertain than positive ones. It also finds the queries close to the optimum: they are, but for +h, which "
-        "exploration asks far more often.",
+        f"Least uncertain: {names[int(np.argmin(found['scores']))]}, most: {names[int(np.argmax(found['scores']))]}. The "
+        "paper finds sure positive texts (+h) hardly uncertain, and negative texts more uncertain than positive ones. "
+        "Queries spent over the optimum's: "
+        + ", ".join(
+            f"{name} {_times(mine, best)}" for name, mine, best in zip(names, found["spread"][-1], found["optimum"], strict=True)
+        )
+        + "; the paper finds them close.",
     ]
     if not found["dates"]:
         words.append(
-            "There is one date only: the matrix is that of 2020 and there is no shift to show. The error of a shift is "
-            "that of the new matrix, since the old one is known, so the error curves are what they would be with two dates."
+            "There is one date only, so there is no shift to show. The error of a shift is that of the new matrix, since "
+            "the old one is known, so the error curves are what they would be with two dates."
         )
     return Finding("case-study", title, tuple(words), (strata, spread, matrices, errors))
 
 
 def _times(mine: float, other: float) -> str:
-    return f"{mine / other:.3g} times" if other > 0 else "masa is exact"
+    return f"{mine / other:.3g} times" if other > 0 else "the other is 0"
 
 
 def _case_study(study: Study, case: Loaded) -> Part:
@@ -221,13 +224,16 @@ def _case_study(study: Study, case: Loaded) -> Part:
     _, spread = study.trace(strata, case.answers, grid)
     _, one = study.trace(strata, case.answers, grid, runs=1)
     curves = study.replay(data, case, ("uniform", "post-stratified", "masa", "optimal"), replacement=True, levels=2)
-    truth = estimate.true_matrix(strata, case.answers)
-    cells = [(SIDES.get(label, label), SIDES.get(said, said)) for label in truth.labels for said in truth.predictions]
-    guess = one_run(strata, case.answers, CASE_BUDGET, seed=study.seed, replacement=True).ravel()
-    matrices = {"true": truth.values.ravel(), "estimated": guess, "estimated less true": guess - truth.values.ravel()}
-    if case.old is not None:
-        old = estimate.true_matrix(strata, case.data.predictions[case.old]).on(truth.predictions).values.ravel()
-        matrices |= {"old": old, "true shift": truth.values.ravel() - old, "estimated shift": guess - old}
+    true = estimate.true_matrix(strata, case.answers)
+    found = Matrix(true.labels, true.predictions, one_run(strata, case.answers, CASE_BUDGET, seed=study.seed, replacement=True))
+    before = None if case.old is None else estimate.true_matrix(strata, case.data.predictions[case.old])
+    names = in_order((*true.predictions, *(() if before is None else before.predictions)))
+    cells = [(SIDES.get(label, label), SIDES.get(said, said)) for label in true.labels for said in names]
+    truth, guess = (matrix.on(names).values.ravel() for matrix in (true, found))
+    matrices = {"true": truth, "estimated": guess, "estimated less true": guess - truth}
+    if before is not None:
+        old = before.on(names).values.ravel()
+        matrices |= {"old": old, "true shift": truth - old, "estimated shift": guess - old}
     return {
         "by": by,
         "dates": case.old is not None,
@@ -333,11 +339,13 @@ def table1(study: Study) -> Finding:
         ),
     )
     sheets = (Sheet("table1", head, tuple(rows)), Sheet("methods", more, tuple(others)), nearest, rules)
-    words = _table1_words(study, rows, parts, any(part["needed"] is not None for part in after.values()))
+    words = _table1_words(study, rows, parts, [case for case, part in after.items() if part["needed"] is not None])
     return Finding("table1", ON_CASES["table1"], tuple(words), sheets)
 
 
-def _table1_words(study: Study, rows: Sequence[Sequence[Any]], parts: Mapping[Case, Part], told_any: bool) -> Iterator[str]:
+def _table1_words(
+    study: Study, rows: Sequence[Sequence[Any]], parts: Mapping[Case, Part], changed: Sequence[Case]
+) -> Iterator[str]:
     hard = sorted({part["difficulty"] for part in parts.values()})
     yield (
         f"Each figure is the number of queries from which on {CONFIDENT:.0%} of {study.runs:,} runs have an error of at "
@@ -347,7 +355,7 @@ def _table1_words(study: Study, rows: Sequence[Sequence[Any]], parts: Mapping[Ca
     )
     off = [row[8] for row in rows if row[8] is not None]
     if off:
-        yield f"Uniform sampling is within {max(map(abs, off)):.0f}% of the paper's U/S column in all {len(off)} cases."
+        yield f"Our counts for uniform sampling are {min(off):.0f}% to {max(off):+.0f}% off the paper's U/S column."
     yield (
         "The paper's U/S column is the same for all APIs on one data set (17.0K on DIGIT, 18.5K on AMNIST), and for "
         "uniform and stratified sampling. Counts of errors could not be: they depend on the API's answers, and on how even "
@@ -363,23 +371,26 @@ def _table1_words(study: Study, rows: Sequence[Sequence[Any]], parts: Mapping[Ca
         "last table shows. 'Fitted' is the smallest c with which it does cover 95%, as 'we choose c to ensure a 1% error "
         "under 95% confidence level' may be read."
     )
-    if told_any:
+    if changed:
+        listed = "; ".join(f"{case}: {case.says}" for case in changed)
         yield (
-            "After the change that the paper tells: for four cases its text says what changed from 2020 to 2021 (Amazon on "
-            "YELP: 2.7% more negative texts right, 0.6% fewer positive; Amazon on IMDB: 5% fewer positive texts right, "
-            "1.1% in all; IBM on AMNIST: 7% in all, 'four' taken for 'five', which we take to be half of it, the rest "
-            "answered with nothing; Google on DIGIT: 24% of answers that were empty are right). We changed as many "
-            "answers, chosen at random, and asked again."
+            "After the change that the paper tells, its text saying for some cases what changed from 2020 to 2021 "
+            f"({listed}): we changed as many answers, chosen at random, and asked again."
         )
     saves = [(row[11], _save(once, again)) for row in rows for once, again in [_once(parts, str(row[0]))]]
     more = sum(mine is not None and theirs is not None and mine > theirs for theirs, mine in saves)
     yield (
-        "Most of what MASA saves against uniform sampling post-stratified uniform sampling saves too: the same random "
-        f"items, weighted by the known sizes of the strata. Whoever has labels has those. In {more} of {len(saves)} cases "
-        "that sampling gains more by asking each item once than MASA does over it; where the queries are few beside the "
-        "items it gains little."
+        f"Against uniform sampling masa saves {_percents(row[10] for row in rows)}, against post-stratified uniform "
+        f"sampling {_percents(row[11] for row in rows)}: the same random items, weighted by the known sizes of the strata, "
+        f"which whoever has labels knows. In {more} of {len(saves)} cases that sampling gains more by asking each item once "
+        "than MASA does over it; where the queries are few beside the items it gains little."
     )
     yield from study.missing
+
+
+def _percents(values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{min(known):.0f}% to {max(known):.0f}%" if known else "-"
 
 
 def _once(parts: Mapping[Case, Part], case: str) -> tuple[int | None, int | None]:
@@ -495,27 +506,32 @@ def tradeoffs(study: Study) -> Finding:
         for queries, mse in curve["path"]
         if mse > 1e-9
     )
-    times = {
-        case: _at(part["again"]["uniform"]["path"], CASE_BUDGET) / _at(part["again"]["masa"]["path"], CASE_BUDGET)
-        for case, part in parts.items()
-    }
-    fair = {
-        case: _at(part["again"]["post-stratified"]["path"], CASE_BUDGET) / _at(part["again"]["masa"]["path"], CASE_BUDGET)
-        for case, part in parts.items()
-    }
-    words = [
-        f"With {CASE_BUDGET:,} queries uniform sampling has {min(times.values()):.1f} to {max(times.values()):.1f} times "
-        f"the squared error of masa, above 10 times in {sum(value > 10 for value in times.values())} of {len(times)} cases; "
-        "the paper's text says 'usually an order of magnitude'. Post-stratified uniform sampling has "
-        f"{min(fair.values()):.2f} to {max(fair.values()):.2f} times."
-        if times
-        else "",
-        "The paper says that the gap to uniform sampling stays the same as the number of queries grows. It does: the lines "
-        "are parallel.",
-        *study.missing,
-    ]
+    words = list(study.missing)
+    uniform, fair = (_ratios(parts, method, CASE_BUDGET) for method in ("uniform", "post-stratified"))
+    early, late = (_ratios(parts, "uniform", queries) for queries in (BUDGETS[0], BUDGETS[-1]))
+    if uniform:
+        words = [
+            f"With {CASE_BUDGET:,} queries uniform sampling has {_span(uniform)} times the squared error of masa, above 10 "
+            f"times in {sum(value > 10 for value in uniform.values())} of {len(uniform)} cases; the paper's text says "
+            f"'usually an order of magnitude'. Post-stratified uniform sampling has {_span(fair)} times.",
+            f"The paper says that the gap to uniform sampling remains stable. From {BUDGETS[0]:,} to {BUDGETS[-1]:,} "
+            "queries the ratio of the squared errors grows by "
+            f"{_span({case: late[case] / early[case] for case in late if case in early})} times.",
+            *words,
+        ]
     head = ("case", "method", "queries", "mean squared error")
     return Finding("tradeoffs", ON_CASES["tradeoffs"], tuple(filter(None, words)), (Sheet("tradeoffs", head, rows),))
+
+
+def _ratios(parts: Mapping[Case, Part], method: str, queries: int) -> dict[Case, float]:
+    """Give the squared error of a method over that of masa, where masa is not exact."""
+    curves = {case: (part["again"][method]["path"], part["again"]["masa"]["path"]) for case, part in parts.items()}
+    errors = {case: [_at(path, queries) for path in pair] for case, pair in curves.items()}
+    return {case: mine / masa for case, (mine, masa) in errors.items() if masa > 1e-12}
+
+
+def _span(values: Mapping[Case, float]) -> str:
+    return f"{min(values.values()):.3g} to {max(values.values()):.3g}" if values else "-"
 
 
 def _at(path: Sequence[tuple[int, float]], queries: int) -> float:
@@ -561,8 +577,8 @@ def levels(study: Study) -> Finding:
         "The paper: 'larger number of partitions usually leads to smaller estimation error for large samples', and K = 3 "
         "is enough. Fewest queries for 1%: "
         f"{', '.join(f'K = {count} in {best.count(count)}' for count in STUDIED if count in best)} of {len(needs)} cases; K "
-        f"= 10 needs more than K = 3 in {len(worse)}. What K gains over one level a label is what the cheap model's "
-        "confidence tells about the API's mistakes, and each stratum costs two queries before it tells anything.",
+        f"= 10 needs more than K = 3 in {len(worse)}. What K gains over one level a label is what the "
+        "difficulty tells about the API's mistakes, and each stratum costs two queries before it tells anything.",
         *study.missing,
     ]
     sheets = (
@@ -605,12 +621,12 @@ def convergence(study: Study) -> Finding:
         f"scores; shown is its mean over {study.runs:,} runs less the optimum's, (sum of p s)^2 / N. The theorem says that "
         "it falls at least as fast as N^(-5/4), up to a logarithm, with an exploration a that it asks for.",
         f"Slopes from {FAR // 16:,} to {FAR:,} queries: {_between(row[1] for row in slopes)} with a = 1, which the paper "
-        f"uses and the theorem does not cover, and {_between(row[3] for row in slopes)} with the theorem's. Both sides of "
-        "-5/4 occur, and why can be derived. Where every stratum is uncertain, exploration moves the queries off the "
-        "optimum by a share of N^(-1/4); the loss is flat at the optimum, so it is off by the square of that, and the gap "
-        "falls like N^(-3/2), faster than the theorem says. A stratum that is all but certain (s near 0) is explored "
-        "N^(4/5) times, which are missing elsewhere: the gap falls like N^(-6/5), slower. The theorem takes s above 0 and "
-        "N large enough for that; with s = 0.03 it would take more than a million queries in that stratum.",
+        f"uses and the theorem does not cover, and {_between(row[3] for row in slopes)} with what the theorem asks for at "
+        f"{FAR:,}. Why they fall on both sides of -5/4 can be derived. Where every stratum is uncertain, exploration moves "
+        "the queries off the optimum by a share of N^(-1/4); the loss is flat at the optimum, so it is off by the square "
+        "of that, and the gap falls like N^(-3/2), faster than the theorem says. A stratum that is all but certain (s near "
+        "0) is explored N^(4/5) times, which are missing elsewhere: the gap falls like N^(-6/5), slower. The theorem takes "
+        "s above 0 and N large enough for that.",
         *study.missing,
     ]
     sheets = (
@@ -634,7 +650,7 @@ def _between(values: Iterable[float | None]) -> str:
 
 def shifts(study: Study) -> Finding:
     """Put the truth, MASA's estimate and our best side by side, where there are two dates."""
-    title = f"Real shifts and their estimates with {CASE_BUDGET:,} queries"
+    title = f"Real shifts and their estimates with up to {CASE_BUDGET:,} queries"
     pairs = [(found, pair) for found in study.sets for pair in found.pairs]
     if not pairs:
         reason = (
@@ -772,14 +788,23 @@ def find(study: Study, what: str) -> Finding:
     return EXPERIMENTS[what](study)
 
 
-def data_sets(folder: Path, out: Path) -> list[Stored]:
-    """Look at the data sets of a folder; a download is imported first, beside what is made of it."""
+def data_sets(folder: Path, out: Path) -> tuple[list[Stored], list[str]]:
+    """Look at the data sets of a folder; a download is imported first, beside what is made of it. Give notes about it, too."""
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder", hint="give one that masa import made, or a download of FrugalML or HAPI")
     layout = layout_of(folder)
     if layout is None:
-        return stored(folder)
-    return [save(found, out / "data") for found in collections(layout, folder) if found.recordings]
+        return stored(folder), []
+    try:
+        found = list(collections(layout, folder))
+    except DataError as exc:
+        hint = f"masa import {layout} {folder} --partial leaves out what is not there" if exc.hint == PARTIAL else exc.hint
+        raise DataError(exc.message, hint=hint) from exc
+    notes = [note for one in found for note in one.notes]
+    sets = [save(one, out / "data") for one in found if one.recordings]
+    if not sets:
+        raise DataError(f"{folder} has no data set that can be studied: {'; '.join(notes)}", hint="give another download")
+    return sets, notes
 
 
 def wanted(what: str) -> tuple[str, ...]:

@@ -109,13 +109,25 @@ class Stored:
                 )
         with duckdb.connect() as connection:
             pairs = connection.execute("SELECT key, value FROM parquet_kv_metadata(?)", [str(path)]).fetchall()
-            told = json.loads(next((value for key, value in pairs if bytes(key) == b"masa"), b"{}"))
+            told = _told(next((value for key, value in pairs if bytes(key) == b"masa"), b"{}"))
             # A confidence that is missing anywhere is of no use as a difficulty.
             sure = [name for name in names if name + CONFIDENCE in columns]
             counts = ", ".join(f'count("{_doubled(name + CONFIDENCE)}")' for name in sure) or "0"
             total, *known = connection.execute(f"SELECT count(*), {counts} FROM read_parquet(?)", [str(path)]).fetchall()[0]
         confident = frozenset(name for name, count in zip(sure, known, strict=False) if count == total)
-        return cls(path, path.stem, told.get("task", ""), names, confident, told.get("prices", {}))
+        return cls(path, path.stem, told["task"], names, confident, told["prices"])
+
+
+def _told(content: bytes) -> dict[str, Any]:
+    """Read what a file says of itself; what makes no sense is not there."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(content)
+        if isinstance(found, dict):
+            task, prices = found.get("task"), found.get("prices")
+            known = {api: _maybe_number(price) for api, price in (prices if isinstance(prices, dict) else {}).items()}
+            numbers = {api: price for api, price in known.items() if price is not None and price >= 0}
+            return {"task": task if isinstance(task, str) else "", "prices": numbers}
+    return {"task": "", "prices": {}}
 
 
 def collections(layout: str, path: Path, *, partial: bool = False, columns: "Columns | None" = None) -> Iterator[Collection]:
@@ -130,14 +142,17 @@ def collections(layout: str, path: Path, *, partial: bool = False, columns: "Col
         raise UsageError(f"there is no layout {layout!r}", hint=f"the layouts are {', '.join(readers)}")
     if columns is not None and layout != "table" and columns != Columns():
         raise UsageError(f"the layout {layout} says which column is what", hint="leave out --label, --id, --answers and --name")
+    if partial and layout == "table":
+        raise UsageError("a table has no parts that could be missing", hint="leave out --partial")
     if not path.exists():
         raise DataError(f"{path} does not exist", hint="give the folder or file that you downloaded")
     seen: dict[str, str] = {}
     for found in readers[layout]():
         if found.recordings:
-            other = seen.setdefault(found.name.casefold(), found.source)
-            if other != found.source:
+            if found.name.casefold() in seen:
+                other = seen[found.name.casefold()]
                 raise DataError(f"{other} and {found.source} are both called {found.name!r}", hint="import them into two folders")
+            seen[found.name.casefold()] = found.source
             _check(found)
         yield found
 
@@ -227,17 +242,21 @@ def baselines(kept: Stored, store: Path) -> list[str]:
 
 
 def how_to_use(made: Sequence[Mapping[str, Any]], folder: Path) -> str:
-    """Tell what can be done with what was imported, by a command that works."""
-    one = next((found for found in made if any("@" in name for name in found["recorded"])), made[0])
-    first = one["recorded"][0]
-    last = [name for name in one["recorded"] if name.split("@")[0] == first.split("@")[0]][-1]
-    lines = [f"masa assess {shlex.quote(one['file'])} --label label --id id --api {shlex.quote(f'replay:{last}{PREDICTION}')}"]
-    if one["baselines"]:
-        lines[0] += f" --name {shlex.quote(one['baselines'][0])} --store {shlex.quote(str(folder / 'masa.db'))}"
-    else:
-        lines[0] += f" --old {shlex.quote(first + PREDICTION)}"
+    """Tell what can be done with what was imported, by commands that work."""
+    lines = []
+    for one in made:
+        apis = [name.split("@")[0] for name in one["recorded"]]
+        twice = next((api for api in apis if apis.count(api) > 1), None)
+        if twice is None:
+            continue
+        mine = [name for name in one["recorded"] if name.split("@")[0] == twice]
+        known = f"--name {shlex.quote(one['name'] + '/' + twice)} --store {shlex.quote(str(folder / 'masa.db'))}"
+        old = known if one["baselines"] else f"--old {shlex.quote(mine[0] + PREDICTION)}"
+        api = shlex.quote(f"replay:{mine[-1]}{PREDICTION}")
+        lines.append(f"masa assess {shlex.quote(one['file'])} --label label --id id --api {api} {old}")
+        break
     lines.append(f"masa reproduce all --data {shlex.quote(str(folder))}")
-    return "\n".join(["", "Assess a recorded API, or carry out the paper's study:", *(f"  {line}" for line in lines)])
+    return "\n".join(["", "What to do with it:", *(f"  {line}" for line in lines)])
 
 
 def frugalml(path: Path, *, partial: bool = False) -> Iterator[Collection]:
@@ -291,9 +310,11 @@ def _frugalml_set(folder: Path, *, partial: bool) -> Collection:
             if not _text(part[kind]).endswith("\n"):
                 notes.append(f"{part[kind]} does not end with a whole line: its last value may be cut short")
         recordings.append(Recording(api, said, sure, price=_price(price, meta, line)))
-    if not recordings:
-        raise DataError(f"{folder} holds no whole model", hint=DOWNLOAD)
     name = _data_set(folder.name.removeprefix("mlserviceperformance_"))
+    if not recordings:
+        if not partial:
+            raise DataError(f"{folder} holds no whole model", hint=DOWNLOAD)
+        notes.append(f"left out: {folder} holds no whole model")
     return Collection(name, "", ids, labels, tuple(recordings), str(folder), (*notes, *_never_seen(name, labels, recordings)))
 
 
@@ -325,10 +346,9 @@ def _hapi_set(root: Path, task: str, data: str, rows: list[tuple[int, dict[str, 
     _refuse_twice([str(record["example_id"]) for record in records], where)
     labels = {str(record["example_id"]): as_text(record["true_label"]) or "" for record in records}
     said: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
-    notes = []
+    notes: list[str] = []
     prices = {}
-    # Dates such as 20-03-29 sort as they are.
-    for line, row in sorted(rows, key=lambda found: found[1]["date"]):
+    for line, row in _by_date(name, rows, meta, notes):
         file = next((found for found in _places(root, row) if _is_file(found)), None)
         if file is None:
             words = f"{row['path']} is missing, which {meta} line {line} names"
@@ -336,8 +356,14 @@ def _hapi_set(root: Path, task: str, data: str, rows: list[tuple[int, dict[str, 
                 raise DataError(words, hint=PARTIAL)
             notes.append(f"left out: {words}")
             continue
-        found = _records(file, ("example_id", "predicted_label"))
-        _refuse_twice([str(record["example_id"]) for record in found], file)
+        try:
+            found = _records(file, ("example_id", "predicted_label"))
+            _refuse_twice([str(record["example_id"]) for record in found], file)
+        except DataError as exc:
+            if not partial:
+                raise
+            notes.append(f"left out: {exc.message}")
+            continue
         api = _api(row["api"]).removesuffix(f"_{task}").removesuffix(f"-{task}")
         prices[api] = _price(row["cost_per_10k"].strip(), meta, line)
         answers = {str(record["example_id"]): record for record in found}
@@ -347,9 +373,12 @@ def _hapi_set(root: Path, task: str, data: str, rows: list[tuple[int, dict[str, 
             said[line, api, row["date"].strip()] = answers
         else:
             notes.append(f"left out: {file}, which has answers about fewer than half of the items")
-    if not said:
-        raise DataError(f"{where.parent} holds no answers about labelled items", hint=DOWNLOAD)
     ids = [key for key in labels if all(key in answers for answers in said.values())]
+    if not said or not ids:
+        words = f"{where.parent} holds no {'item that all recordings answer' if said else 'answers about labelled items'}"
+        if not partial:
+            raise DataError(words, hint=DOWNLOAD)
+        return replace(left_out, notes=(*notes, f"left out: {words}"))
     notes += _left_out(name, len(ids), len(labels))
     recordings = tuple(
         Recording(
@@ -364,6 +393,16 @@ def _hapi_set(root: Path, task: str, data: str, rows: list[tuple[int, dict[str, 
     chosen = [labels[key] for key in ids]
     notes += _never_seen(name, chosen, recordings)
     return Collection(name, task, ids, chosen, recordings, str(where.parent), tuple(notes))
+
+
+def _by_date(name: str, rows: list[tuple[int, dict[str, str]]], meta: Path, notes: list[str]) -> list[tuple[int, dict[str, str]]]:
+    """Bring the recordings of a data set into the order of their dates, as far as these are known to be dates."""
+    dates = {row["date"].strip() for _, row in rows}
+    if all(re.fullmatch(r"(\d\d)?\d\d-\d\d-\d\d", date) for date in dates):
+        return sorted(rows, key=lambda found: found[1]["date"].strip())
+    if len(dates) > 1:
+        notes.append(f"{name}: the dates {', '.join(sorted(dates))} are not like 20-03-29, so they come in the order of {meta}")
+    return rows
 
 
 def _places(root: Path, row: Mapping[str, str]) -> Iterator[Path]:
@@ -414,7 +453,7 @@ def llmdrift(path: Path, *, partial: bool = False) -> Iterator[Collection]:
                     raise DataError(f"{rows.where(place)}: no model, id or {truth}", hint=PARTIAL)
                 empty += 1
                 continue
-            data = _data_set(of[0] if of and of[0] else path.name.split(".")[0])
+            data = of[0] if of and of[0] else path.name.split(".")[0]
             plain = right.strip().casefold()
             if label.setdefault(data, {}).setdefault(key, plain) != plain:
                 raise DataError(f"{rows.where(place)}: item {key!r} has another {truth} than before", hint=DOWNLOAD)
@@ -435,13 +474,23 @@ def llmdrift(path: Path, *, partial: bool = False) -> Iterator[Collection]:
                 del models[model]
         ids = [key for key in keys if all(key in answers for answers in models.values())]
         notes += _left_out(data, len(ids), len(keys))
+        notes += _backwards(list(models))
         recordings = []
         for model, answers in models.items():
             api, date = _version(model)
             recordings.append(Recording(api, [said_label(answers[key], known) for key in ids], date=date))
         unread = {one.name: sum(said is None for said in one.predictions) for one in recordings}
         notes += [f"{name}: {count:,} of {len(ids):,} answers name no label" for name, count in unread.items() if count]
-        yield Collection(data, "", ids, [label[data][key] for key in ids], tuple(recordings), str(path), tuple(notes))
+        chosen = [label[data][key] for key in ids]
+        yield Collection(_data_set(data), "", ids, chosen, tuple(recordings), str(path), tuple(notes))
+
+
+def _backwards(models: Sequence[str]) -> Iterator[str]:
+    """Point out models whose dates fall in the order of the table."""
+    # A sort keeps the order of equals: that of the table.
+    for (api, date), (other, later) in pairwise(sorted(map(_version, models), key=lambda found: found[0])):
+        if api == other and date > later:
+            yield f"{api}: {date} comes before {later} in the table, and is taken to be the earlier one"
 
 
 def said_label(answer: str | None, labels: Sequence[str]) -> str | None:

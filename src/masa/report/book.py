@@ -35,9 +35,11 @@ def check(folder: Path) -> None:
     chart.check(folder / "chart.svg")
 
 
-def write(finding: Finding, folder: Path) -> list[Path]:
-    """Write an experiment's tables, its chart and its page, and give what was written."""
+def write(finding: Finding, folder: Path, *, origin: str = "") -> list[Path]:
+    """Write an experiment's tables, its chart and its page, in place of those of before, and give what was written."""
     try:
+        for old in (*folder.glob(f"{finding.what}.*"), *folder.glob(f"{finding.what}-*.csv")):
+            old.unlink(missing_ok=True)
         files = [_put(folder / _csv_name(finding, sheet), as_csv(sheet)) for sheet in finding.sheets]
         drawn = figures.draw(finding)
         picture = ""
@@ -48,7 +50,7 @@ def write(finding: Finding, folder: Path) -> list[Path]:
                 chart.save(drawn, unfinished)
                 files.append(unfinished.replace(folder / f"{finding.what}{ending}"))
             picture = (folder / f"{finding.what}.svg").read_text(encoding="utf-8")
-        return [*files, _put(folder / f"{finding.what}.html", page(finding, picture))]
+        return [*files, _put(folder / f"{finding.what}.html", page(finding, picture, origin=origin))]
     except OSError as exc:
         raise UsageError(f"{folder} cannot be written to: {exc.strerror or exc}", hint="give another folder with --out") from exc
 
@@ -80,7 +82,7 @@ def _csv_name(finding: Finding, sheet: Sheet) -> str:
     return f"{finding.what}.csv" if sheet.name == finding.what else f"{finding.what}-{sheet.name}.csv"
 
 
-def page(finding: Finding, picture: str = "") -> str:
+def page(finding: Finding, picture: str = "", *, origin: str = "") -> str:
     """Write an experiment as a page: words, the chart (SVG), the tables."""
     parts = [f'<p class="skipped">Skipped. {html.escape(finding.skipped)}</p>'] if finding.skipped else []
     parts += [f'<div class="wide">{picture}</div>'] if picture else []
@@ -92,6 +94,7 @@ def page(finding: Finding, picture: str = "") -> str:
             parts.append(f"<p>{len(sheet.rows):,} rows: {link}</p>")
         else:
             parts.append(f"<h2>{link}</h2>{_table(sheet)}")
+    parts += [f"<p>Made by masa: {html.escape(origin)}.</p>"] if origin else []
     return _whole(finding.title, "\n".join(parts) + '<p><a href="index.html">All experiments</a></p>')
 
 
