@@ -416,7 +416,7 @@ def _save(ours: int | None, theirs: int | None) -> float | None:
     return None if ours is None or theirs is None else 100 * (1 - ours / theirs)
 
 
-def methods(study: Study, cases: Sequence[Case] | None = None) -> dict[Case, Part]:
+def methods(study: Study) -> dict[Case, Part]:
     """Replay all methods, as in the paper and asking each item once."""
 
     def make(case: Loaded) -> Part:
@@ -427,7 +427,7 @@ def methods(study: Study, cases: Sequence[Case] | None = None) -> dict[Case, Par
         briefs = {kind: {name: _brief(curve) for name, curve in curves.items()} for kind, curves in found.items()}
         return {**briefs, "difficulty": case.difficulty}
 
-    return study.parts("methods", make, cases)
+    return study.parts("methods", make)
 
 
 def _brief(curve: Curve) -> Part:
