@@ -39,7 +39,6 @@ EACH_ONCE = ("post-stratified", "masa", "adaptive")
 FEW_RUNS = 100
 """Below this, shares of runs tell little."""
 
-
 SETS = {
     "yelp": ("SA", 20_000, 2),
     "imdb": ("SA", 25_000, 2),
@@ -377,26 +376,16 @@ def _table1_words(
             "After the change that the paper tells, its text saying for some cases what changed from 2020 to 2021 "
             f"({listed}): we changed as many answers, chosen at random, and asked again."
         )
-    saves = [(row[11], _save(once, again)) for row in rows for once, again in [_once(parts, str(row[0]))]]
+    needs = [[part[how]["post-stratified"]["needed"] for how in ("once", "again")] for part in parts.values()]
+    saves = [(row[11], _save(once, again)) for row, (once, again) in zip(rows, needs, strict=True)]
     more = sum(mine is not None and theirs is not None and mine > theirs for theirs, mine in saves)
     yield (
-        f"Against uniform sampling masa saves {_percents(row[10] for row in rows)}, against post-stratified uniform "
-        f"sampling {_percents(row[11] for row in rows)}: the same random items, weighted by the known sizes of the strata, "
-        f"which whoever has labels knows. In {more} of {len(saves)} cases that sampling gains more by asking each item once "
-        "than MASA does over it; where the queries are few beside the items it gains little."
+        f"Against uniform sampling masa saves {_span((row[10] for row in rows), '.0f', '%')}, against post-stratified "
+        f"uniform sampling {_span((row[11] for row in rows), '.0f', '%')}: the same random items, weighted by the known "
+        f"sizes of the strata, which whoever has labels knows. In {more} of {len(saves)} cases that sampling gains more by "
+        "asking each item once than MASA does over it; where the queries are few beside the items it gains little."
     )
     yield from study.missing
-
-
-def _percents(values: Iterable[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{min(known):.0f}% to {max(known):.0f}%" if known else "-"
-
-
-def _once(parts: Mapping[Case, Part], case: str) -> tuple[int | None, int | None]:
-    """Give what post-stratified sampling needs asking each item once, and with replacement."""
-    part = next(part for found, part in parts.items() if str(found) == case)
-    return part["once"]["post-stratified"]["needed"], part["again"]["post-stratified"]["needed"]
 
 
 def _nearest(case: Case, figures: Mapping[str, int | None]) -> tuple[Any, ...]:
@@ -511,16 +500,16 @@ def tradeoffs(study: Study) -> Finding:
     early, late = (_ratios(parts, "uniform", queries) for queries in (BUDGETS[0], BUDGETS[-1]))
     if uniform:
         words = [
-            f"With {CASE_BUDGET:,} queries uniform sampling has {_span(uniform)} times the squared error of masa, above 10 "
-            f"times in {sum(value > 10 for value in uniform.values())} of {len(uniform)} cases; the paper's text says "
-            f"'usually an order of magnitude'. Post-stratified uniform sampling has {_span(fair)} times.",
+            f"With {CASE_BUDGET:,} queries uniform sampling has {_span(uniform.values())} times the squared error of masa, "
+            f"above 10 times in {sum(value > 10 for value in uniform.values())} of {len(uniform)} cases; the paper's text "
+            f"says 'usually an order of magnitude'. Post-stratified uniform sampling has {_span(fair.values())} times.",
             f"The paper says that the gap to uniform sampling remains stable. From {BUDGETS[0]:,} to {BUDGETS[-1]:,} "
             "queries the ratio of the squared errors grows by "
-            f"{_span({case: late[case] / early[case] for case in late if case in early})} times.",
+            f"{_span(late[case] / early[case] for case in late if case in early)} times.",
             *words,
         ]
     head = ("case", "method", "queries", "mean squared error")
-    return Finding("tradeoffs", ON_CASES["tradeoffs"], tuple(filter(None, words)), (Sheet("tradeoffs", head, rows),))
+    return Finding("tradeoffs", ON_CASES["tradeoffs"], tuple(words), (Sheet("tradeoffs", head, rows),))
 
 
 def _ratios(parts: Mapping[Case, Part], method: str, queries: int) -> dict[Case, float]:
@@ -530,8 +519,14 @@ def _ratios(parts: Mapping[Case, Part], method: str, queries: int) -> dict[Case,
     return {case: mine / masa for case, (mine, masa) in errors.items() if masa > 1e-12}
 
 
-def _span(values: Mapping[Case, float]) -> str:
-    return f"{min(values.values()):.3g} to {max(values.values()):.3g}" if values else "-"
+def _span(values: Iterable[float | None], style: str = ".3g", unit: str = "") -> str:
+    """Write from where to where numbers reach.
+
+    >>> _span([3.0, None, 1.25]), _span([49.2, 97.1], ".0f", "%")
+    ('1.25 to 3', '49% to 97%')
+    """
+    known = [value for value in values if value is not None]
+    return f"{min(known):{style}}{unit} to {max(known):{style}}{unit}" if known else "unknown"
 
 
 def _at(path: Sequence[tuple[int, float]], queries: int) -> float:
@@ -577,8 +572,8 @@ def levels(study: Study) -> Finding:
         "The paper: 'larger number of partitions usually leads to smaller estimation error for large samples', and K = 3 "
         "is enough. Fewest queries for 1%: "
         f"{', '.join(f'K = {count} in {best.count(count)}' for count in STUDIED if count in best)} of {len(needs)} cases; K "
-        f"= 10 needs more than K = 3 in {len(worse)}. What K gains over one level a label is what the "
-        "difficulty tells about the API's mistakes, and each stratum costs two queries before it tells anything.",
+        f"= 10 needs more than K = 3 in {len(worse)}. What K gains over one level a label is what the difficulty tells "
+        "about the API's mistakes, and each stratum costs two queries before it tells anything.",
         *study.missing,
     ]
     sheets = (
@@ -620,13 +615,13 @@ def convergence(study: Study) -> Finding:
         "The loss of a run is the sum of p^2 s^2 / n over the strata for the queries that it spent there, s the true "
         f"scores; shown is its mean over {study.runs:,} runs less the optimum's, (sum of p s)^2 / N. The theorem says that "
         "it falls at least as fast as N^(-5/4), up to a logarithm, with an exploration a that it asks for.",
-        f"Slopes from {FAR // 16:,} to {FAR:,} queries: {_between(row[1] for row in slopes)} with a = 1, which the paper "
-        f"uses and the theorem does not cover, and {_between(row[3] for row in slopes)} with what the theorem asks for at "
-        f"{FAR:,}. Why they fall on both sides of -5/4 can be derived. Where every stratum is uncertain, exploration moves "
-        "the queries off the optimum by a share of N^(-1/4); the loss is flat at the optimum, so it is off by the square "
-        "of that, and the gap falls like N^(-3/2), faster than the theorem says. A stratum that is all but certain (s near "
-        "0) is explored N^(4/5) times, which are missing elsewhere: the gap falls like N^(-6/5), slower. The theorem takes "
-        "s above 0 and N large enough for that.",
+        f"Slopes from {FAR // 16:,} to {FAR:,} queries: {_span((row[1] for row in slopes), '.2f')} with a = 1, which the "
+        f"paper uses and the theorem does not cover, and {_span((row[3] for row in slopes), '.2f')} with what the theorem "
+        f"asks for at {FAR:,}. Why they fall on both sides of -5/4 can be derived. Where every stratum is uncertain, "
+        "exploration moves the queries off the optimum by a share of N^(-1/4); the loss is flat at the optimum, so it is "
+        "off by the square of that, and the gap falls like N^(-3/2), faster than the theorem says. A stratum that is all "
+        "but certain (s near 0) is explored N^(4/5) times, which are missing elsewhere: the gap falls like N^(-6/5), "
+        "slower. The theorem takes s above 0 and N large enough for that.",
         *study.missing,
     ]
     sheets = (
@@ -640,12 +635,7 @@ def convergence(study: Study) -> Finding:
             tuple(slopes),
         ),
     )
-    return Finding("convergence", ON_CASES["convergence"], tuple(filter(None, words)), sheets)
-
-
-def _between(values: Iterable[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{min(known):.2f} to {max(known):.2f}" if known else "unknown"
+    return Finding("convergence", ON_CASES["convergence"], tuple(words), sheets)
 
 
 def shifts(study: Study) -> Finding:

@@ -21,10 +21,10 @@ from typing import Any
 import duckdb
 
 from masa.baseline import take_over
-from masa.dataset import as_text, read
+from masa.dataset import MAX_LABELS, as_text, read
 from masa.errors import DataError, UsageError
 from masa.records import RESERVED
-from masa.table import Table
+from masa.table import Table, literal, quoted
 
 PREDICTION, CONFIDENCE = ".prediction", ".confidence"
 DOWNLOAD = "download it again"
@@ -33,7 +33,6 @@ ALIASES = {"audiomnist": "amnist", "cmd": "command", "fer+": "ferplus", "fer": "
 """Other names of the paper's data sets."""
 NAMED = 10
 """Ids and labels that are named at the most."""
-MOST_LABELS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class Stored:
             told = _told(next((value for key, value in pairs if bytes(key) == b"masa"), b"{}"))
             # A confidence that is missing anywhere is of no use as a difficulty.
             sure = [name for name in names if name + CONFIDENCE in columns]
-            counts = ", ".join(f'count("{_doubled(name + CONFIDENCE)}")' for name in sure) or "0"
+            counts = ", ".join(f"count({quoted(name + CONFIDENCE)})" for name in sure) or "0"
             total, *known = connection.execute(f"SELECT count(*), {counts} FROM read_parquet(?)", [str(path)]).fetchall()[0]
         confident = frozenset(name for name, count in zip(sure, known, strict=False) if count == total)
         return cls(path, path.stem, told["task"], names, confident, told["prices"])
@@ -170,12 +169,11 @@ def _check(found: Collection) -> None:
             )
     if not found.ids:
         raise DataError(f"{found.source} holds no items", hint=DOWNLOAD)
-    _refuse_twice(found.ids, Path(found.source))
     for key, label in zip(found.ids, found.labels, strict=True):
         if not label or label in RESERVED:
             raise DataError(f"{found.source}, item {key!r}: {label!r} cannot be a label", hint="rename it")
-    if len(set(found.labels)) > MOST_LABELS:
-        raise DataError(f"{found.source} has more than {MOST_LABELS:,} labels", hint="is it the right column?")
+    if len(set(found.labels)) > MAX_LABELS:
+        raise DataError(f"{found.source} has more than {MAX_LABELS:,} labels", hint="is it the right column?")
     for text in {*found.ids, *found.labels, *(said for one in found.recordings for said in one.predictions if said is not None)}:
         if text != text.encode(errors="replace").decode():
             raise DataError(f"{found.source}: {text!r} is not a text that UTF-8 can write", hint=DOWNLOAD)
@@ -217,9 +215,8 @@ def save(collection: Collection, folder: Path) -> Stored:
         folder.mkdir(parents=True, exist_ok=True)
         with duckdb.connect() as connection:
             connection.register("frame", pd.DataFrame(columns))
-            metadata = json.dumps(told).replace("'", "''")
-            where = str(unfinished).replace("'", "''")
-            connection.execute(f"COPY (SELECT * FROM frame) TO '{where}' (FORMAT parquet, KV_METADATA {{masa: '{metadata}'}})")
+            options = f"FORMAT parquet, KV_METADATA {{masa: {literal(json.dumps(told))}}}"
+            connection.execute(f"COPY (SELECT * FROM frame) TO {literal(str(unfinished))} ({options})")
         unfinished.replace(path)
     except (OSError, duckdb.Error) as exc:
         raise UsageError(f"{path} cannot be written: {exc}", hint="give another folder with --out") from exc
@@ -709,7 +706,3 @@ def _api(name: str) -> str:
 def _data_set(name: str) -> str:
     plain = re.sub(r"[^\w.+]+", "-", name.strip().lower()).strip("-.") or "data"
     return ALIASES.get(plain, plain)
-
-
-def _doubled(name: str) -> str:
-    return name.replace('"', '""')

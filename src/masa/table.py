@@ -229,7 +229,7 @@ class Rows:
 
     def refuse_reserved(self, name: str) -> None:
         """Raise if a column uses a name that masa keeps for outcomes."""
-        column, reserved = self.text[name], ", ".join(_literal(word) for word in RESERVED)
+        column, reserved = self.text[name], ", ".join(literal(word) for word in RESERVED)
         found = self.ask(f"SELECT place, {column} FROM rows WHERE {column} IN ({reserved}) ORDER BY place LIMIT 1")
         if found:
             place, value = found[0]
@@ -249,7 +249,7 @@ class Rows:
 
     def labels(self, name: str, *, most: int, missing: str = INVALID) -> Column:
         """Give a column of labels or predictions; no value counts as `missing`, an answer that could not be read."""
-        text = f"coalesce(nullif({self.text[name]}, {_literal(UNLABELLED)}), {_literal(missing)})"
+        text = f"coalesce(nullif({self.text[name]}, {literal(UNLABELLED)}), {literal(missing)})"
         values = [row[0] for row in self.ask(f"SELECT DISTINCT {text} FROM rows LIMIT {most + 1}")]
         if len(values) > most:
             raise DataError(
@@ -264,7 +264,7 @@ class Rows:
             )
         known = in_order(tuple(values))
         kind = f"kind_of_{self.text[name]}"
-        self.connection.execute(f"CREATE OR REPLACE TYPE {kind} AS ENUM ({', '.join(map(_literal, known))})")
+        self.connection.execute(f"CREATE OR REPLACE TYPE {kind} AS ENUM ({', '.join(map(literal, known))})")
         return Column(name, known, self._fetch(f"enum_code({text}::{kind})::INTEGER").astype(np.int32))
 
     def number(self, name: str, *, low: float | None = None) -> Floats:
@@ -361,7 +361,7 @@ def _csv_scan(_: duckdb.DuckDBPyConnection, file: str) -> Scan:
         raise DataError(f"{file} is empty", hint="give a file with a header and labelled items")
     columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(names)))
     options = (
-        f", auto_detect=false, header=true, skip={blank}, delim={_literal(delimiter)}, quote='\"', escape='\"'"
+        f", auto_detect=false, header=true, skip={blank}, delim={literal(delimiter)}, quote='\"', escape='\"'"
         f", max_line_size={MAX_LINE}, columns={{{columns}}}" + _compression(file)
     )
     fields = {name: Field(_whole(f"c{place}"), f"c{place}") for place, name in enumerate(names)}
@@ -394,7 +394,7 @@ def _json_scan(connection: duckdb.DuckDBPyConnection, file: str) -> Scan:
             if len(twins) > 1:
                 fields[key] = Field("", "", f"has a twin that differs only in case: {', '.join(map(repr, twins))}")
         fields = {name: field for name, field in fields.items() if name in keys}
-    columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in types)
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in types)
     return Scan((file,), "read_json", f", columns={{{columns}}}{_compression(file)}", fields)
 
 
@@ -409,11 +409,11 @@ def _types(connection: duckdb.DuckDBPyConnection, scan: str, file: str) -> dict[
 
 
 def _field(name: str, kind: str) -> Field:
-    plain = f"{_quoted(name)}::VARCHAR"
+    plain = f"{quoted(name)}::VARCHAR"
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB", "VARIANT")):
         return Field("", "", "holds lists, objects or bytes")
     if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
-        number = f"try_cast({_quoted(name)} AS DOUBLE)"
+        number = f"try_cast({quoted(name)} AS DOUBLE)"
         whole = f"{number} = trunc({number}) AND abs({number}) < 1e15"
         return Field(f"CASE WHEN isnan({number}) THEN NULL WHEN {whole} THEN {number}::BIGINT::VARCHAR ELSE {plain} END", plain)
     return Field(f"nullif({plain}, '')", plain)
@@ -540,14 +540,16 @@ def _format(file: str) -> str:
 
 
 def _paths(files: Sequence[str]) -> str:
-    return "[" + ", ".join(_literal(glob.escape(file)) for file in files) + "]"
+    return "[" + ", ".join(literal(glob.escape(file)) for file in files) + "]"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Write the name of a column in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """Write a text in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
