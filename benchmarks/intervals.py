@@ -23,7 +23,7 @@ from masa.dataset import Dataset, read
 from masa.objective import Objective
 from masa.old import Old
 from masa.plan import Plan, Settings
-from masa.records import Answer, Column, Interval, Query, Shift
+from masa.records import Answer, Column, Floats, Interval, Query, Shift
 from masa.study import CASES
 from masa.sure import Reader
 from masa.weighed import Draws
@@ -75,6 +75,8 @@ class Case:
     target: float
     """an error to aim at"""
     also: tuple[str, ...] = ()
+    sure: Floats | None = None
+    """how sure the new answers are, where they come with that"""
 
     @property
     def changed(self) -> float:
@@ -106,7 +108,8 @@ def cases(folder: Path) -> Iterator[Case]:
         data = update.data
         sure = None if update.old_confidence is None else data.numbers[update.old_confidence]
         old = Old(np.arange(len(data)), data.predictions[update.old], complete=True, confidence=sure)
-        yield Case(update.name, data, old, data.predictions[update.new], 2 * update.target, update.also)
+        now = None if update.new_confidence is None else data.numbers[update.new_confidence]
+        yield Case(update.name, data, old, data.predictions[update.new], 2 * update.target, update.also, now)
     for made in UPDATES:
         data, before, new = loaded(made, folder)
         old = Old(np.arange(len(data)), before, complete=True, confidence=data.difficulty)
@@ -160,6 +163,7 @@ def covered(seeds: range, *, folder: Path, number: int, method: str) -> np.ndarr
     before, after = (estimate.true_matrix(plan.strata, side) for side in (case.old.answers, new))
     truth = Shift(before, after)
     said = [new.values[code] for code in new.codes]
+    sure = [None] * len(data) if case.sure is None else case.sure.tolist()
     result = np.full((len(seeds), len(BUDGETS), len(KINDS)), np.nan)
     for row, seed in enumerate(seeds):
         source = plan.make(seed)
@@ -170,7 +174,7 @@ def covered(seeds: range, *, folder: Path, number: int, method: str) -> np.ndarr
             while len(asked) < budget:
                 queries = source.ask(min(AT_ONCE, budget - len(asked)))
                 for query in queries:
-                    source.tell(Answer(query.item, said[query.item]))
+                    source.tell(Answer(query.item, said[query.item], sure[query.item]))
                 asked += queries
             places = np.array([query.item for query in asked], np.int64)
             answers = Column(new.name, new.values, new.codes[places])

@@ -1,8 +1,10 @@
 """What `masa plan` promises, against what replays of the real change then need: the table in docs/sure.md.
 
-python benchmarks/plan.py FOLDER [RUNS]   FOLDER holds frugalml/, vader/ and llmdrift/
+python benchmarks/plan.py FOLDER [RUNS] [CASE,...]   FOLDER holds frugalml/, vader/ and llmdrift/
 
-The plan knows the old answers and the share of answers that changed, and nothing else of the change.
+Twice: the plan knows the old answers and the share of answers that changed and nothing else of the change, as before the first
+update of an API, helped by --changed; and it knows an earlier assessment, of 2,000 answers or of half of all, that met a change
+like this one, and not more, for each of three such assessments.
 """
 
 import sys
@@ -10,32 +12,82 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from fewer import run, updates
+from fewer import Update, run, updates
+from intervals import drawn
 
-from masa.forecast import made
+from masa.forecast import Made, made
+from masa.learned import learned
 from masa.old import Old
-from masa.plan import Settings
+from masa.plan import Plan, Settings
+from masa.records import Answer, Column, Query
+
+EARLIER = 2_000
+TIMES = 3
+AT_ONCE = 16
+
+
+def promised(planned: Made, share: float, error: float) -> int | None:
+    """Give the queries that a plan promises; none where saying that nothing changed would do."""
+    played = planned.replays(share, budgets=(500,), error=error, truer=planned.truer(share))
+    beyond = played.no_change_error is not None and error >= played.no_change_error  # It would prove nothing.
+    return None if beyond else played.curves[0].queries_for_target
+
+
+def assessed(update: Update, known: Old, settings: Settings, seed: int) -> tuple[list[Query], float]:
+    """Assess the change, and give what was asked and the share of answers that seem to have changed."""
+    data, new = update.data, update.data.predictions[update.new]
+    plan = Plan.of(data, known, settings)
+    source, asked = plan.make(seed), list[Query]()
+    most = min(EARLIER, len(data) // 2)
+    sure = None if update.new_confidence is None else data.numbers[update.new_confidence]
+    while len(asked) < most and (queries := source.ask(min(AT_ONCE, most - len(asked)))):
+        for query in queries:
+            confidence = None if sure is None else float(sure[query.item])
+            source.tell(Answer(query.item, new.values[new.codes[query.item]], confidence))
+        asked += queries
+    places = np.array([query.item for query in asked], np.int64)
+    found = plan.estimated(known, places, Column(new.name, new.values, new.codes[places]), drawn(asked), finite=True)
+    return asked, found.differing or 0.0
 
 
 def main() -> None:
     folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100
-    print(f"{runs} runs\n\n| case | changed | error | promised | needed | promised / needed |\n|---|---|---|---|---|---|")
-    for update in updates(folder):
+    chosen = None if len(sys.argv) < 4 else [int(number) for number in sys.argv[3].split(",")]
+    print(f"{runs} runs\n\n| case | changed | error | needed | promised by a guess | after an earlier assessment |")
+    print("|---" * 6 + "|")
+    near = {"guess": [0, 0], "earlier": [0, 0]}
+    for number, update in enumerate(updates(folder)):
+        if chosen is not None and number not in chosen:
+            continue
         data = update.data
         old, new = data.predictions[update.old], data.predictions[update.new]
         share = float(np.mean(np.array(old.values, object)[old.codes] != np.array(new.values, object)[new.codes]))
         sure = None if update.old_confidence is None else data.numbers[update.old_confidence]
         known = Old(np.arange(len(data)), old, complete=True, confidence=sure)
         settings = Settings("auto", also=update.also)
-        planned = made(data, known, settings, runs=runs, methods=("auto",))
-        played = planned.replay(share, methods=("auto",), budgets=(500,), error=update.target)
-        beyond = played.no_change_error is not None and update.target >= played.no_change_error  # It would prove nothing.
-        promised = None if beyond else played.curves[0].queries_for_target
-        real = run(replace(update, methods=("auto",)), runs=runs)
-        needed = real.curves[0].queries_for_target
-        ratio = "-" if promised is None or needed is None else f"{promised / needed:.2f}"
-        both = " | ".join("-" if queries is None else f"{queries:,}" for queries in (promised, needed))
-        print(f"| {update.name} | {share:.1%} | {update.target:.2%} | {both} | {ratio} |", flush=True)
+        needed = run(replace(update, methods=("auto",)), runs=runs).curves[0].queries_for_target
+
+        def told(queries: int | None, kind: str, needed: int | None = needed) -> str:
+            near[kind][1] += 1
+            if queries is None or needed is None:
+                return "-"
+            near[kind][0] += 0.8 <= queries / needed <= 1.2
+            return f"{queries:,} ({queries / needed:.2f})"
+
+        guessed = told(promised(made(data, known, settings, runs=runs, methods=("auto",)), share, update.target), "guess")
+        after = []
+        for seed in range(TIMES):
+            asked, seen = assessed(update, known, settings, seed)
+            places = np.array([query.item for query in asked], np.int64)
+            answers = Column(new.name, new.values, new.codes[places])
+            like = learned(data, known, settings, places, answers, drawn(asked))
+            planned = made(data, known, settings, runs=runs, methods=("auto",), like=like)
+            after.append(told(promised(planned, seen, update.target), "earlier"))
+        print(
+            f"| {update.name} | {share:.1%} | {update.target:.2%} | {needed or 0:,} | {guessed} | {', '.join(after)} |",
+            flush=True,
+        )
+    print("\nwithin 20%: " + ", ".join(f"{kind} {good} of {all_}" for kind, (good, all_) in near.items()))
 
 
 if __name__ == "__main__":

@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 import masa
+from masa import history
 from masa.cli import main
 from masa.clients import Function
 from masa.clients.replay import ReplayClient
 from masa.dataset import Dataset
-from masa.forecast import forecast, made
+from masa.forecast import forecast, made, queries_for
+from masa.learned import from_run
 from masa.old import columned
 from masa.plan import Settings
+from masa.records import Curve, Point
 from masa.replay import replay
+from masa.store import opened
 
 NAMES = np.array(["ham", "spam"])
 
@@ -120,6 +124,65 @@ def test_it_learns_from_what_earlier_runs_found_and_asks_nothing(tmp_path: Path)
     assert run.readings.differing is not None
     assert found.changed == pytest.approx(run.readings.differing.estimate)
     assert found.price is None
+
+
+def test_an_earlier_run_tells_which_answers_change_and_what_they_become(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    offer = rng.random(2000) < 0.15
+    label = np.where(rng.random(2000) < 0.5, "ham", "spam")
+    old = np.where(rng.random(2000) < 0.9, label, np.where(label == "ham", "spam", "ham"))
+    new = np.where(offer & (old == "ham"), "junk", old)
+    data = Dataset.of(
+        label.tolist(),
+        predictions={"old": old.tolist(), "new": new.tolist()},
+        inputs={"text": [f"an {'offer' if offer[i] else 'answer'} number {i}" for i in range(2000)]},
+    )
+    store = tmp_path / "masa.db"
+    calls = 0
+
+    def api(text: Any) -> str:
+        nonlocal calls
+        calls += 1
+        place = int(text.rsplit(maxsplit=1)[-1])
+        return str(new[place] if calls > 2000 else old[place])
+
+    client = Function(api)
+    masa.baseline(data, client, budget=2000, store=store)
+    assessed = masa.assess(data, client, budget=500, store=store)
+    with opened(store) as kept:
+        run = history.find(kept, assessed.run)
+        like = from_run(kept, data, Settings(), run)
+        half = from_run(kept, data.take(np.arange(1000)), Settings(), run)
+        other = from_run(kept, mail(50), Settings(), run)
+    assert like is not None
+    assert like.answers == 500
+    assert like.error2 is not None
+    assert half is not None
+    assert half.answers < 500
+    assert other is None
+    assert {name for to in like.became.values() for name in to} == {"junk"}
+    made_up = made(data, columned(data, data.predictions["old"]), Settings(), runs=40, methods=("auto",), like=like)
+    again = made_up.changed(0.05).predictions["new"]
+    hit = again.codes != data.predictions["old"].on(again.values).codes
+    assert np.mean(offer[hit] & (old[hit] == "ham")) > 0.8
+    assert 0.6 < made_up.truer(float(np.mean(old != new))) < 1.6
+    found = forecast(data, client, errors=(0.02,), budgets=(100,), runs=20, methods=("auto",), store=store)
+    assert any(f"as changed in run {assessed.run}" in note for note in found.notes)
+    real = replay(data, new="new", old="old", text="text", methods=("auto",), budgets=(100,), runs=100, target_error=0.02)
+    promised, needed = found.costs[0].queries["auto"], real.curves[0].queries_for_target
+    assert promised is not None
+    assert needed is not None
+    assert 0.7 < promised / needed < 1.4
+
+
+def test_a_curve_that_goes_up_and_down_is_read_in_the_middle() -> None:
+    path = [Point(queries, error, error) for queries, error in ((100, 0.04), (200, 0.019), (300, 0.021), (400, 0.01))]
+    curve = Curve("auto", (), (), (), (), (), None, (None, None), 0.0, tuple(path))
+    at = queries_for(curve, 0.02)
+    assert at is not None
+    assert 199 <= at <= 300
+    assert queries_for(curve, 0.05) == 100
+    assert queries_for(curve, 0.001) is None
 
 
 def test_a_baseline_within_a_budget_can_be_planned_from(tmp_path: Path) -> None:

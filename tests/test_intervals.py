@@ -5,6 +5,7 @@ import pytest
 
 import masa
 from masa import estimate, intervals
+from masa.intervals import Spread
 from masa.paired import paired
 from masa.records import Column, Tally
 from masa.sampler import counted
@@ -34,7 +35,7 @@ def test_intervals_of_unbiased_methods_hold_as_often_as_they_say(method: str) ->
     for seed in range(runs):
         tally = drawn(strata, new, method=method, queries=150, seed=seed)
         found = masa.matrix(tally)
-        right += abs(found.accuracy - truth.accuracy) <= intervals.accuracy_spread(tally, strata.size).margin()
+        right += abs(found.accuracy - truth.accuracy) <= intervals.accuracy_spread(tally, strata.size).ends()[0]
         distance = float(np.linalg.norm(found.on(truth.predictions).values - truth.values))
         error += distance <= intervals.matrix_spread(tally, strata.size).bound()
     assert right / runs >= 0.92
@@ -67,7 +68,7 @@ def test_pairs_are_as_sure_as_they_say_and_no_worse_than_two_estimates(known: bo
         a, b = (Column(column.name, column.values, column.codes[places]) for column in (old, new))
         found = paired(strata, places, a, b, all_old=old if known else None)
         held += found.shift.error(true) <= found.matrix.bound()
-        kept += abs(found.shift.accuracy.change - true.accuracy.change) <= found.accuracy.margin()
+        kept += abs(found.shift.accuracy.change - true.accuracy.change) <= found.accuracy.ends()[0]
         pairs.append(found.shift.error(true) ** 2)
         now = estimate.matrix(counted(strata, places, b))
         then = true.old if known else estimate.matrix(counted(strata, places, a))
@@ -90,7 +91,7 @@ def test_an_unchanged_api_is_known_to_be_unchanged_exactly() -> None:
     found = paired(strata, places, said, said, all_old=old)
     assert found.lean == 1.0
     assert np.abs(found.shift.values).max() < 1e-15
-    assert 0.0 < found.accuracy.margin() < 0.02
+    assert 0.0 < found.accuracy.ends()[0] < 0.02
 
 
 def test_all_asked_leaves_no_doubt_and_little_asked_leaves_much() -> None:
@@ -107,7 +108,7 @@ def test_alike_answers_are_not_taken_for_certainty() -> None:
     label = Column("label", ("a",), np.zeros(1000, np.int32))
     strata = masa.Strata.build(label)
     tally = drawn(strata, Column("new", ("a",), np.zeros(1000, np.int32)), method="post-stratified", queries=30, seed=0)
-    assert 0.02 < intervals.accuracy_spread(tally, strata.size).margin() < 0.3
+    assert 0.02 < intervals.accuracy_spread(tally, strata.size).ends()[0] < 0.3
 
 
 def test_shares_of_simple_counts() -> None:
@@ -134,3 +135,41 @@ def test_chance_alone_is_seldom_surprising() -> None:
         wrong += int((z > 1.96).sum())
         total += z.size
     assert 0.005 < wrong / total < 0.08
+
+
+@pytest.mark.parametrize("direction", [1.0, 0.0])
+def test_rare_changes_are_missed_as_often_on_either_side(direction: float) -> None:
+    """Answers are drawn with chances of their own; all changes go one way, or as many this way as that."""
+    rng = np.random.default_rng(3)
+    items, runs = 4000, 1500
+    chance = rng.uniform(0.02, 0.3, items)
+    gain = np.where(rng.random(items) < 0.02, 1.0 if direction else rng.choice([-1.0, 1.0], items), 0.0)
+    below = above = 0
+    for _ in range(runs):
+        asked = rng.random(items) < chance
+        q, got = chance[asked], gain[asked]
+        found = float((got / q).sum()) / items
+        spread = Spread.of_one((1.0 - q) / q**2 / items**2, got, 0.0)
+        down, up = spread.ends()
+        below += gain.mean() < found - down
+        above += gain.mean() > found + up
+    assert below / runs <= 0.035
+    assert above / runs <= 0.035
+    assert (below + above) / runs <= 0.05
+
+
+def test_of_no_change_seen_something_is_left_to_doubt() -> None:
+    none = Spread.of_one(np.full(300, 1e-5), np.zeros(300), 0.0)
+    assert none.tilt == 0.0
+    assert none.ends()[0] == none.ends()[1]
+    assert 2.0 * 1e-5**0.5 < none.ends()[0] < 5.0 * 1e-5**0.5  # About three answers' worth.
+    assert Spread.of_one(np.zeros(300), np.ones(300), 0.0).ends() == (0.0, 0.0)  # All was asked.
+
+
+def test_a_difference_tilts_the_other_way() -> None:
+    up = Spread.of_one(np.full(40, 1e-5), np.full(40, 1.0), 0.0)
+    assert up.tilt > 0.0
+    assert (Spread(0.0, 0.0) + up).tilt == pytest.approx(-up.tilt)
+    assert (up + up).tilt == pytest.approx(0.0)
+    assert up.times(-2.0).tilt == pytest.approx(-2.0 * up.tilt)
+    assert up.times(-2.0).error2 == pytest.approx(4.0 * up.error2)

@@ -306,7 +306,8 @@ def test_the_estimate_knows_how_far_it_is_off() -> None:
         known.append(found.matrix.error2)
         inside.append(error <= found.matrix.bound(0.95))
         true_gain = truth.accuracy - estimate.true_matrix(case.strata, case.old).accuracy
-        gain.append(abs(found.shift.accuracy.change - true_gain) <= found.accuracy.margin(0.95))
+        below, above = found.accuracy.ends(0.95)
+        gain.append(-below <= true_gain - found.shift.accuracy.change <= above)
     assert 0.75 < np.mean(known) / np.mean(squared) < 1.35
     assert np.mean(inside) >= 0.9
     assert np.mean(gain) >= 0.9

@@ -193,6 +193,15 @@ def fit(items: Items, cells: Cells, goal: Goal, prior: Prior, asked: Codes, chan
 
 
 @jit
+def log_odds(items: Items, cells: Cells, goal: Goal, model: Floats) -> Floats:
+    """Give the log odds that each item (N,) changed."""
+    result = np.empty(len(items.cell))
+    for i in range(len(result)):
+        result[i] = logit(items, cells, goal, model, i)
+    return result
+
+
+@jit
 def moments(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes) -> Floats:
     """Tell what the items of each cell change to, as far as the goal needs it (C, 4).
 

@@ -84,16 +84,17 @@ class Estimated:
 
         Items that failed count as wrong, but all of them may be right; of labels without an answer all may be right or wrong.
         """
-        half = self.accuracy.margin(confidence, z)
+        below, above = self.accuracy.ends(confidence, z)
         change = self.shift.accuracy.change
         views = [view for one in self.now if (view := one.by_stratum) is not None]
         if views:
             # Strata that were asked the less the more alike their answers were show few mistakes while they have many.
             table = Table(right_answers(self.shift.new), most=1.0)
             careful = sum((view.of(table) for view in views), self._before(table))
-            half = max(half, careful.reach(intervals.normal(confidence) if z is None else z))
+            reach = careful.reach(intervals.normal(confidence) if z is None else z)
+            below, above = max(below, reach), max(above, reach)
         failed_then, failed_now = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
-        low, high = change - half - failed_then - self.old_blind, change + half + failed_now + self.accuracy.blind
+        low, high = change - below - failed_then - self.old_blind, change + above + failed_now + self.accuracy.blind
         return Interval(change, max(-1.0, low), min(1.0, high))
 
     def bound(self, confidence: float) -> float:
@@ -308,8 +309,8 @@ def by_group(
     z = reach(1.0 - (1.0 - confidence) / (1 + np.count_nonzero(items)))
 
     def interval(change: float, spread: Spread) -> Interval:
-        margin = spread.margin(confidence, z)
-        return Interval(change, max(-1.0, change - margin), min(1.0, change + margin))
+        below, above = spread.ends(confidence, z)
+        return Interval(change, max(-1.0, change - below), min(1.0, change + above))
 
     reports = tuple(
         GroupReport(

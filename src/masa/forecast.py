@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, log
+from math import exp, log, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,8 @@ from masa.clients import Client
 from masa.clues import ranks
 from masa.dataset import Dataset
 from masa.errors import UsageError
+from masa.history import Run
+from masa.learned import Learned, chances, from_run, picked
 from masa.live import free
 from masa.old import Old, compared
 from masa.plan import Settings
@@ -26,13 +28,14 @@ from masa.records import (
     Curve,
     Floats,
     Forecast,
+    Point,
     Progress,
     Replay,
     StoppingReport,
     in_order,
 )
 from masa.rehearse import Noise, rehearse
-from masa.replay import cores, replay
+from masa.replay import LEAST_ERROR, cores, replay
 from masa.stopping import Stopping
 from masa.store import DEFAULT, Store, opened
 
@@ -48,6 +51,12 @@ DOUBT, WRONG, DISAGREES = 1.5, 0.5, 1.5
 
 MENDED = 0.5
 """How often a wrong answer that changes becomes right."""
+
+BELIEF = 2.0
+"""Changes' worth of belief that an answer becomes what wrong ones are, where it was seen what it became earlier."""
+
+FARTHEST = 3.0
+"""How many times as large an error may be as a made-up change's; beyond that something else is the matter."""
 
 FEW = 16
 """Whole assessments that are played where a mean is wanted."""
@@ -69,6 +78,8 @@ class Made:
     runs: int
     methods: tuple[str, ...]
     progress: Progress | None = None
+    learned: Learned | None = None
+    """what is known of an earlier change, which this one is like"""
 
     @property
     def noise(self) -> Noise | None:
@@ -111,6 +122,27 @@ class Made:
             seed=abs(self.settings.seed),
         )
 
+    def truer(self, share: float) -> float:
+        """Give by what the errors of made-up assessments differ from the error that an earlier one was left with.
+
+        It knew more of where its change fell than was learned from it, or less.
+        """
+        like = self.learned
+        if like is None or like.error2 is None or like.answers >= len(self.data):
+            return 1.0
+        played = self.replay(share, methods=self.methods[:1], budgets=(like.answers,), error=0.5)
+        guessed = played.curves[0].mean_squared_error[0]
+        ratio = sqrt(like.error2 / guessed) if guessed > 0.0 else 1.0
+        return min(max(ratio, 1.0 / FARTHEST), FARTHEST)
+
+    def replays(self, share: float, *, budgets: Sequence[int], error: float, truer: float) -> Replay:
+        """Play many assessments with each method, the first one's errors being that many times as large."""
+        first = self.replay(share, methods=self.methods[:1], budgets=budgets, error=_aimed(error, truer))
+        curves = tuple(_times(curve, truer) for curve in first.curves)
+        if len(self.methods) > 1:
+            curves += self.replay(share, methods=self.methods[1:], budgets=budgets, error=error).curves
+        return replace(first, curves=curves, target_error=error)
+
     def ended(self, share: float, stopping: Stopping, *, budget: int | None) -> StoppingReport:
         """Play a few whole assessments, of an API that contradicts itself as much as this one does."""
         data = self.changed(share)
@@ -134,7 +166,13 @@ class Made:
     def _new(self, share: float, once_more: int) -> Column:
         luck = np.random.default_rng((abs(self.settings.seed), round(1e6 * share), once_more))
         old, label = self.old, self.data.label
-        names = tuple(dict.fromkeys((*old.values, *(name for name in label.values if name != UNLABELLED))))
+        became = {} if self.learned is None else self.learned.became
+        named = (
+            *old.values,
+            *(name for name in label.values if name != UNLABELLED),
+            *(name for to in became.values() for name in to),
+        )
+        names = tuple(dict.fromkeys(named))
         place = {name: code for code, name in enumerate(names)}
         right = np.array([place.get(name, -1) for name in label.values], np.int32)
         usual = np.bincount(old.codes, minlength=len(names)) / len(old.codes)
@@ -142,17 +180,28 @@ class Made:
         np.add.at(mistakes, (label.codes, old.codes), 1.0)
         mistakes[np.flatnonzero(right >= 0), right[right >= 0]] = 1e-9
         codes: Codes = old.codes.astype(np.int32).copy()
-        for item in self._which(max(1, round(share * len(codes))), luck).tolist():
-            was, mine = int(codes[item]), int(label.codes[item])
-            if right[mine] not in (-1, was) and luck.random() < MENDED:
-                codes[item] = right[mine]
-            elif len(names) > 1:
-                chance = np.where(np.arange(len(names)) == was, 0.0, mistakes[mine])
-                codes[item] = luck.choice(len(names), p=chance / chance.sum())
+        hit = np.flatnonzero(picked(chances(self._likely(), max(1, round(share * len(codes)))), luck))
+        kinds, kind = np.unique(label.codes[hit].astype(np.int64) * len(names) + codes[hit], return_inverse=True)
+        for number, both in enumerate(kinds.tolist() if len(names) > 1 else []):
+            mine, was = divmod(both, len(names))
+            chance = np.where(np.arange(len(names)) == was, 0.0, mistakes[mine])
+            chance /= chance.sum()
+            if right[mine] not in (-1, was):
+                mended = MENDED if self.learned is None else self.learned.mended
+                chance *= 1.0 - mended
+                chance[right[mine]] += mended
+            seen = became.get((label.values[mine], names[was]), {})
+            chance *= BELIEF
+            chance[[place[name] for name in seen]] += list(seen.values())
+            chance[was] = 0.0
+            items = hit[kind == number]
+            codes[items] = luck.choice(len(names), len(items), p=chance / chance.sum())
         return Column(NEW, names, codes)
 
-    def _which(self, count: int, luck: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Choose items, rather those that the API was unsure of, got wrong, or that others answer otherwise."""
+    def _likely(self) -> Floats:
+        """Give the log odds that each item (N,) changes: as earlier, or rather the doubtful, the wrong and the contradicted."""
+        if self.learned is not None:
+            return self.learned.likely
         old, label = self.old, self.data.label
         place = {name: code for code, name in enumerate(old.values)}
         right = np.array([place.get(name, -1) for name in label.values])[label.codes]
@@ -162,8 +211,7 @@ class Made:
         for name in self.settings.also:
             other = self.data.predictions[name].on(in_order((*self.data.predictions[name].values, *old.values)))
             likely = likely + DISAGREES * (other.codes != old.on(other.values).codes)
-        # The largest of Gumbel's numbers: a draw without replacement, by weight.
-        return np.argsort(-(likely + luck.gumbel(size=len(likely))), kind="stable")[:count]
+        return np.asarray(likely, np.float64)
 
 
 def forecast(
@@ -191,16 +239,21 @@ def forecast(
     chosen = settings or Settings()
     with opened(store) as kept:
         data, old = compared(kept, data, client, baseline, name=name, confidence=chosen.old_confidence, force=force)
-        share, why = (changed, "as you say") if changed is not None else _earlier(kept, name)
+        if not data.labelled.all():
+            data, old = _labelled(data, old)
+        found, run = _earlier(kept, name)
+        share, why = (found, _said(run)) if changed is None else (changed, "as you say")
         if not 0.0 < share <= 1.0:
             raise UsageError(f"changed is {share:g}", hint="give the share of answers that may have changed, such as 0.03 or 3%")
         folder = None if store is None else kept.path.parent / "cache"
         data, chosen = with_cheap_model(data, old, chosen, folder=folder, progress=progress)
-    case = made(data, old, chosen, runs=runs, methods=methods, progress=progress)
+        like = None if run is None or not old.complete else from_run(kept, data, chosen, run)
+    case = made(data, old, chosen, runs=runs, methods=methods, like=like, progress=progress)
     limits = sorted({min(budget, len(case.data)) for budget in (budgets or BUDGETS)})
     wanted = sorted(errors or ERRORS, reverse=True)
     case.tell("errors by method", 0.05)
-    played = case.replay(share, methods=case.methods, budgets=limits, error=wanted[-1])
+    truer = case.truer(share)
+    played = case.replays(share, budgets=limits, error=wanted[-1], truer=truer)
     by_sizes = []
     for number, size in enumerate(SIZES):
         case.tell("chances to notice", 0.4 + 0.2 * number / len(SIZES))
@@ -216,7 +269,7 @@ def forecast(
         beyond = played.no_change_error is not None and error >= played.no_change_error
         least = error == played.target_error and not beyond
         queries = {curve.method: curve.queries_for_target if least else queries_for(curve, error) for curve in played.curves}
-        ended = None if beyond else case.ended(share, Stopping(error, confidence=chosen.confidence), budget=None)
+        ended = None if beyond else case.ended(share, Stopping(_aimed(error, truer), confidence=chosen.confidence), budget=None)
         until = None if ended is None or ended.early < 0.5 else round(ended.queries_mean)
         costs.append(Cost(error, queries, until, beyond))
     return Forecast(
@@ -231,21 +284,52 @@ def forecast(
         buys=tuple(bought),
         blind=tuple(_blind(bought, items=len(case.data), steady=old.steady)),
         replay=played,
-        notes=(*data.notes, *old.notes, *_cautions(old), *(note for note in played.notes if note.startswith("auto is"))),
+        notes=(
+            *data.notes,
+            *old.notes,
+            *_cautions(old, run if like is not None else None),
+            *(note for note in played.notes if note.startswith("auto is")),
+        ),
     )
 
 
 def queries_for(curve: Curve, error: float) -> int | None:
-    """Give after how many queries the error of a curve is below this for good, between its points in proportion."""
-    above = [place for place, point in enumerate(curve.path) if point.error_quantile > error]
-    last = above[-1] if above else -1
-    if last + 1 >= len(curve.path):
+    """Give after how many queries the error of a curve is below this, between its points in proportion.
+
+    A quantile over few runs goes up and down: the falling curve nearest to it is taken.
+    """
+    from scipy.optimize import isotonic_regression
+
+    errors = np.array([point.error_quantile for point in curve.path])
+    if not len(errors) or errors.min() > error:
         return None
-    before, after = curve.path[max(last, 0)], curve.path[last + 1]
-    if last < 0 or after.error_quantile <= 0.0:
-        return after.queries
-    part = log(before.error_quantile / error) / log(before.error_quantile / after.error_quantile)
-    return round(exp(log(before.queries) + part * log(after.queries / before.queries)))
+    falls = isotonic_regression(np.log(np.maximum(errors, 1e-12)), increasing=False).x
+    below = np.flatnonzero(falls <= log(error) + 1e-12)
+    if not len(below):
+        return None
+    last = int(below[0])
+    if not last:
+        return curve.path[0].queries
+    part = (falls[last - 1] - log(error)) / (falls[last - 1] - falls[last])
+    before, after = curve.path[last - 1].queries, curve.path[last].queries
+    return round(exp(log(before) + part * log(after / before)))
+
+
+def _aimed(error: float, truer: float) -> float:
+    """Give the error to aim at where the true one is that many times as large."""
+    return min(max(error / truer, LEAST_ERROR), 0.9)
+
+
+def _times(curve: Curve, factor: float) -> Curve:
+    """Give a curve whose errors are that many times as large."""
+    return replace(
+        curve,
+        mean_squared_error=tuple(factor**2 * value for value in curve.mean_squared_error),
+        error_quantile=tuple(factor * value for value in curve.error_quantile),
+        path=tuple(
+            Point(point.queries, factor * point.root_mean_squared_error, factor * point.error_quantile) for point in curve.path
+        ),
+    )
 
 
 def made(
@@ -255,6 +339,7 @@ def made(
     *,
     runs: int,
     methods: Sequence[str] | None = None,
+    like: Learned | None = None,
     progress: Progress | None = None,
 ) -> Made:
     """Lay out the data with an old answer for every item, as the simulations want it."""
@@ -279,7 +364,7 @@ def made(
         numbers={**data.numbers, **numbers},
         difficulty=hardness,
     )
-    return Made(data, column, settings, replace(old, answers=column), runs, known, progress)
+    return Made(data, column, settings, replace(old, answers=column), runs, known, progress, like)
 
 
 def _labelled(data: Dataset, old: Old) -> tuple[Dataset, Old]:
@@ -310,17 +395,20 @@ def _filled(data: Dataset, old: Old) -> Column:
     return Column(OLD, old.answers.values, codes)
 
 
-def _earlier(store: Store, name: str) -> tuple[float, str]:
-    """Give the largest share of changed answers that earlier assessments of this name found, or a guess."""
-    found = []
+def _earlier(store: Store, name: str) -> tuple[float, Run | None]:
+    """Give the largest share of changed answers that earlier assessments of this name found, and which; or a guess."""
+    most, which = USUAL, None
     for run in history.runs(store, most=1000):
         told = None if run.result is None or run.name != name else run.result.get("intervals")
         if told and told["differing"] and run.result and run.result.get("moved") == "yes":
-            found.append((told["differing"]["estimate"], run.id))
-    if not found or max(found)[0] <= 0.0:
-        return USUAL, "a guess; --changed tells another"
-    share, run_id = max(found)
-    return share, f"what run {run_id} found"
+            share = float(told["differing"]["estimate"])
+            if share > 0.0 and (which is None or share >= most):
+                most, which = share, run
+    return most, which
+
+
+def _said(run: Run | None) -> str:
+    return "a guess; --changed tells another" if run is None else f"what run {run.id} found"
 
 
 def _noticed(made: Made, size: float, budgets: Sequence[int]) -> tuple[float, ...]:
@@ -357,9 +445,11 @@ def _blind(bought: Sequence[Buys], *, items: int, steady: bool) -> list[str]:
     return words
 
 
-def _cautions(old: Old) -> list[str]:
+def _cautions(old: Old, run: Run | None) -> list[str]:
     notes = [
         "the change is made up: it hits doubtful answers more than others; one that follows words or another model takes fewer"
+        if run is None
+        else f"the change is made up: it hits such answers as changed in run {run.id}, and they become what those became"
     ]
     if not old.complete:
         notes.append("the old matrix is an estimate: what is not known of it adds to these errors")

@@ -25,6 +25,13 @@ MOST_PREDICTIONS = 1_000
 DOUBT = 0.8
 """Standard errors of a variance that the interval for one number allows for."""
 
+SPARE, UNSEEN = 0.15, 3.75
+"""The standard error of a variance that answers drawn with known chances show: a share of it, and while it is small beside what
+one answer would add that is like none so far, that many times as much."""
+
+SKEWED = 12.0
+"""Answers' worth of belief that changes for the better and for the worse weigh the same."""
+
 LARGEST = sqrt(2.0)
 """No two matrices are further apart."""
 
@@ -43,6 +50,8 @@ class Spread:
     """the share of the data of whose label nothing was answered"""
     unit: float = 0.0
     """what one more answer that is like none so far might add"""
+    tilt: float = 0.0
+    """how much more the number would vary, were it larger by one: below 0 if it would vary less"""
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Spread":
@@ -59,13 +68,16 @@ class Spread:
             (traces[0], traces[1], traces[2]),
             max(self.blind, other.blind),
             hypot(self.unit, other.unit),
+            (self.tilt * self.error2 - other.tilt * other.error2) / max(self.error2 + other.error2, 1e-300),
         )
 
     def times(self, factor: float) -> "Spread":
         """Give the spread of a multiple of the estimate."""
         square = factor**2
         traces = (self.traces[0] * square, self.traces[1] * square**2, self.traces[2] * square**3)
-        return Spread(self.error2 * square, self.deviation * square, traces, self.blind, self.unit * abs(factor))
+        return Spread(
+            self.error2 * square, self.deviation * square, traces, self.blind, self.unit * abs(factor), self.tilt * factor
+        )
 
     def bound(self, confidence: float = 0.95) -> float:
         """Bound the Frobenius error: its expectation, what is not known of that, and how a squared error scatters."""
@@ -80,10 +92,30 @@ class Spread:
         known = (self.error2 + float(ndtri(confidence)) * self.deviation) * factor
         return min(LARGEST, sqrt(known) + LARGEST * self.blind)
 
-    def margin(self, confidence: float = 0.95, z: float | None = None) -> float:
-        """Give the half width of an interval for one number, of z standard errors if it was looked at before."""
-        variance = self.error2 + DOUBT * self.deviation
-        return (normal(confidence) if z is None else z) * sqrt(variance)
+    @classmethod
+    def of_one(cls, adds: Floats, residuals: Floats, blind: float) -> "Spread":
+        """Tell how far one number may be off from what each answer adds (n,) for a residual of 1, and the residuals (n,).
+
+        How much more it would vary, were it larger, is what its third moment says; not until answers enough agree on that.
+        """
+        each = adds * residuals**2
+        variance, total = float(each.sum()), float(adds.sum())
+        one = float((adds**2).sum()) / total if total > 0.0 else 0.0
+        unseen = one**2 / (one + variance) if one > 0.0 else 0.0
+        cubes = np.sqrt(adds) ** 3 * residuals**3
+        third, sixth = float(cubes.sum()), float((cubes**2).sum())
+        tilt = third / variance * third**2 / (third**2 + SKEWED * sixth) if third != 0.0 else 0.0
+        return cls(variance, SPARE * variance + UNSEEN * unseen, blind=blind, tilt=tilt)
+
+    def ends(self, confidence: float = 0.95, z: float | None = None) -> tuple[float, float]:
+        """Give how far an interval for one number reaches down and up, of z standard errors if it was looked at before.
+
+        At each end the number varies as it would if that were the number.
+        """
+        far = normal(confidence) if z is None else z
+        shift = far**2 * self.tilt / 2.0
+        half = sqrt(far**2 * (self.error2 + DOUBT * self.deviation) + shift**2)
+        return half - shift, half + shift
 
     def reach(self, z: float) -> float:
         """Give the half width of an interval of z standard errors for a number that few answers may bear on.

@@ -294,7 +294,7 @@ class _Sums:
         known = (float(traces[0]), float(traces[1]), float(traces[2])) if np.isfinite(traces).all() else (0.0, 0.0, 0.0)
         return (
             self._spread(squares, known, blind),
-            self._spread((gain - mean_gain[group]) ** 2, (0.0, 0.0, 0.0), blind),
+            Spread.of_one(self.adds, gain - mean_gain[group], blind),
             np.sqrt(np.maximum(variance, 0.0)),
         )
 
@@ -314,8 +314,7 @@ class _Sums:
                 found.append(None)
                 continue
             change = float((self.counts[mine] * gain[mine]).sum()) / total
-            own = replace(self, adds=np.where(mine, self.adds, 0.0) / total**2)
-            found.append((change, own._spread((gain - change) ** 2, (0.0, 0.0, 0.0), 0.0)))
+            found.append((change, Spread.of_one(np.where(mine, self.adds, 0.0) / total**2, gain - change, 0.0)))
         return tuple(found)
 
     def _spread(self, squares: Floats, traces: tuple[float, float, float], blind: float) -> Spread:
