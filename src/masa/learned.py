@@ -34,7 +34,7 @@ class Learned:
     answers: int
     """that this was learned from"""
     error2: float | None
-    """the squared error of the shift that they left, where items were drawn in batches to the end"""
+    """the squared error of the shift that they left, where items were drawn in batches"""
 
 
 def learned(
@@ -44,19 +44,19 @@ def learned(
 
     By the model that chooses the items of a predictive run. That they were chosen by it, too, makes no difference to it.
     """
-    plan = Plan.of(data, old, _predictive(settings))
-    layout = plan.layout
-    assert layout is not None  # noqa: S101 - a predictive plan has one
-    error2 = None
-    if draws is not None and draws.batch.any() and draws.chance.all():
-        error2 = plan.estimated(old, places, answers, draws, finite=old.steady).matrix.error2
-    count = len(places)
     codes = old.answers.on(tuple(dict.fromkeys((*old.answers.values, *answers.values))))
     now, then = answers.on(codes.values).codes, codes.codes[places]
     told = data.labelled[places] & ~np.array([name == ERROR for name in answers.values], np.bool_)[answers.codes]
     changed = told & (now != then)
     if np.count_nonzero(changed) < ENOUGH:
         return None
+    plan = Plan.of(data, old, Settings("auto", settings.levels, settings.seed, settings.mix, also=settings.also))
+    layout = plan.layout
+    assert layout is not None  # noqa: S101 - auto has one where all old answers are known
+    error2 = None
+    if draws is not None and draws.batch.any() and old.steady:
+        error2 = plan.estimated(old, places, answers, draws, finite=True).matrix.error2
+    count = len(places)
     places, answers = places[told], Column(answers.name, answers.values, answers.codes[told])
     moved = (layout.targets(places, answers) >= 0).astype(np.float64)
     model = kernel.fit(layout.items, layout.cells, layout.goal, layout.prior, places.astype(np.int32), moved)
@@ -88,7 +88,9 @@ def from_run(store: Store, data: Dataset, settings: Settings, run: Run) -> Learn
         return None
     past = journal.past(store, run.id)
     places, answers = live.known(data, past)
-    return learned(data, old, settings, places, answers, drawn(data, past, places))
+    mix = None if settings.mix is None else dict(settings.mix)
+    alike = run.data == data.fingerprint() and run.settings.get("mix") == mix and not run.settings.get("strict")
+    return learned(data, old, settings, places, answers, drawn(data, past, places) if alike and len(places) else None)
 
 
 def chances(likely: Floats, count: int) -> Floats:
@@ -116,8 +118,3 @@ def picked(chance: Floats, luck: np.random.Generator) -> Bools:
 
 def _sigmoid(numbers: Floats) -> Floats:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(numbers, -700.0, 700.0))))
-
-
-def _predictive(settings: Settings) -> Settings:
-    """Give settings by which nothing is chosen but a model."""
-    return Settings("predictive", settings.levels, settings.seed, settings.mix, also=settings.also)
