@@ -1,11 +1,12 @@
 """How often the intervals that `masa assess` shows hold, and how wide they are: the table in docs/sure.md.
 
-python benchmarks/intervals.py FOLDER [RUNS] [METHOD,...] [CASE,...]   FOLDER holds frugalml/, vader/ and llmdrift/
+python benchmarks/intervals.py FOLDER [RUNS] [METHOD,...] [CASE,...] [BASELINE]   FOLDER holds frugalml/, vader/ and llmdrift/
 
 Each run asks as `masa assess --old COL` does, each item once, and is looked at after 500, 1,000 and 2,000 answers. The cases with
 old answers of benchmarks/fewer.py; the paper's 12 cases with another vendor's answers as the old ones, as after a rewrite; two
 real updates of VADER without what else is known of its texts; and 3% of the answers changed at random, evenly or among the
-least confident fifth, or none. Cases are chosen by their numbers.
+least confident fifth, or none. Cases are chosen by their numbers. With a BASELINE the old answers are known of no more than so
+many items, in proportion to the strata, others in each run.
 """
 
 import sys
@@ -22,8 +23,9 @@ from masa import estimate
 from masa.dataset import Dataset, read
 from masa.objective import Objective
 from masa.old import Old
-from masa.plan import Plan, Settings
+from masa.plan import Plan, Settings, stratified
 from masa.records import Answer, Column, Floats, Interval, Query, Shift
+from masa.sampler import Sampler
 from masa.study import CASES
 from masa.sure import Reader
 from masa.weighed import Draws
@@ -155,17 +157,29 @@ def _held_anyway(low: np.ndarray, high: np.ndarray, found: Shift, truth: Shift) 
     return bool(((low[:, some] - 1e-12 <= values) & (values <= high[:, some] + 1e-12)).all())
 
 
-def covered(seeds: range, *, folder: Path, number: int, method: str) -> np.ndarray:
+def within(case: Case, budget: int, seed: int) -> Old:
+    """Give a baseline of so many items, as `masa baseline --budget` makes one."""
+    strata, _ = stratified(case.data, None, Settings(), all_items=True)
+    sampler = Sampler(strata, method="optimal", seed=seed + 10**6, uncertainty=np.ones(len(strata)))
+    places = np.sort([query.item for query in sampler.ask(budget)])
+    answers = case.old.answers
+    return Old(places, Column(answers.name, answers.values, answers.codes[places]), complete=False)
+
+
+def covered(seeds: range, *, folder: Path, number: int, method: str, baseline: int) -> np.ndarray:
     """Give, by run and budget, which intervals hold."""
     case = _case(folder, number)
-    data, new = case.data, case.new
-    plan = Plan.of(data, case.old, Settings(method, also=case.also))
+    data, new, old = case.data, case.new, case.old
+    plan = Plan.of(data, old, Settings(method, also=case.also))
     before, after = (estimate.true_matrix(plan.strata, side) for side in (case.old.answers, new))
     truth = Shift(before, after)
     said = [new.values[code] for code in new.codes]
     sure = [None] * len(data) if case.sure is None else case.sure.tolist()
     result = np.full((len(seeds), len(BUDGETS), len(KINDS)), np.nan)
     for row, seed in enumerate(seeds):
+        if baseline:
+            old = within(case, baseline, seed)
+            plan = Plan.of(data, old, Settings(method, also=case.also))
         source = plan.make(seed)
         asked: list[Query] = []
         for place, budget in enumerate(BUDGETS):
@@ -178,7 +192,7 @@ def covered(seeds: range, *, folder: Path, number: int, method: str) -> np.ndarr
                 asked += queries
             places = np.array([query.item for query in asked], np.int64)
             answers = Column(new.name, new.values, new.codes[places])
-            found = plan.estimated(case.old, places, answers, drawn(asked), finite=True)
+            found = plan.estimated(old, places, answers, drawn(asked), finite=True)
             result[row, place] = held(Reader(found, 0.95), found.shift, found.matrix.bound(), truth, case.changed)
     return result
 
@@ -198,6 +212,7 @@ def main() -> None:
     methods = tuple(sys.argv[3].split(",")) if len(sys.argv) > 3 else METHODS
     count = sum(1 for _ in cases(folder))
     chosen = [int(place) for place in sys.argv[4].split(",")] if len(sys.argv) > 4 else list(range(count))
+    baseline = int(sys.argv[5]) if len(sys.argv) > 5 else 0
     print(f"{runs} runs; how often what is shown with a confidence of 95% holds after so many queries\n")
     print("| case | changed | method | queries | " + " | ".join(KINDS) + " |\n" + "|---" * (4 + len(KINDS)) + "|")
     with ProcessPoolExecutor(2) as pool:
@@ -206,7 +221,7 @@ def main() -> None:
             for method in methods:
                 size = max(1, min(50, runs // 2))
                 seeds = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
-                parts = pool.map(partial(covered, folder=folder, number=number, method=method), seeds)
+                parts = pool.map(partial(covered, folder=folder, number=number, method=method, baseline=baseline), seeds)
                 rates = np.concatenate(list(parts)).mean(axis=0)
                 for budget, row in zip(BUDGETS, rates, strict=True):
                     if not np.isnan(row[0]):

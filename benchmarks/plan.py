@@ -80,7 +80,7 @@ def main() -> None:
             asked, seen = assessed(update, known, settings, seed)
             places = np.array([query.item for query in asked], np.int64)
             answers = Column(new.name, new.values, new.codes[places])
-            like = learned(data, known, settings, places, answers, drawn(asked))
+            like = learned(data, known, known, settings, places, answers, drawn(asked))
             planned = made(data, known, settings, runs=runs, methods=("auto",), like=like)
             after.append(told(promised(planned, seen, update.target), "earlier"))
         print(

@@ -1,6 +1,7 @@
 """What a precision costs and what a budget buys, before anything is spent."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from masa.clients.replay import ReplayClient
 from masa.dataset import Dataset
 from masa.forecast import forecast, made, queries_for
 from masa.learned import from_run
-from masa.old import columned
+from masa.old import columned, laid_over
 from masa.plan import Settings
-from masa.records import Curve, Point
+from masa.records import Column, Curve, Point
 from masa.replay import replay
 from masa.store import opened
 
@@ -151,21 +152,26 @@ def test_an_earlier_run_tells_which_answers_change_and_what_they_become(tmp_path
     assessed = masa.assess(data, client, budget=500, store=store)
     with opened(store) as kept:
         run = history.find(kept, assessed.run)
-        like = from_run(kept, data, Settings(), run)
-        half = from_run(kept, data.take(np.arange(1000)), Settings(), run)
-        other = from_run(kept, mail(50), Settings(), run)
+        now = laid_over(kept, data, history.find(kept, run.baseline or 0))[1]
+        like = from_run(kept, data, now, Settings(), run)
+        half = from_run(
+            kept, *laid_over(kept, data.take(np.arange(1000)), history.find(kept, run.baseline or 0)), Settings(), run
+        )
+        other = mail(50)
+        nothing = from_run(kept, other, columned(other, other.predictions["old"]), Settings(), run)
     assert like is not None
     assert like.answers == 500
     assert like.error2 is not None
     assert half is not None
     assert half.answers < 500
-    assert other is None
+    assert nothing is None
     assert {name for to in like.became.values() for name in to} == {"junk"}
     made_up = made(data, columned(data, data.predictions["old"]), Settings(), runs=40, methods=("auto",), like=like)
     again = made_up.changed(0.05).predictions["new"]
     hit = again.codes != data.predictions["old"].on(again.values).codes
     assert np.mean(offer[hit] & (old[hit] == "ham")) > 0.8
     assert 0.6 < made_up.truer(float(np.mean(old != new))) < 1.6
+    assert replace(made_up, methods=("masa",)).truer(0.05) == 1.0  # Of that nothing was learned.
     found = forecast(data, client, errors=(0.02,), budgets=(100,), runs=20, methods=("auto",), store=store)
     assert any(f"as changed in run {assessed.run}" in note for note in found.notes)
     real = replay(data, new="new", old="old", text="text", methods=("auto",), budgets=(100,), runs=100, target_error=0.02)
@@ -173,6 +179,31 @@ def test_an_earlier_run_tells_which_answers_change_and_what_they_become(tmp_path
     assert promised is not None
     assert needed is not None
     assert 0.7 < promised / needed < 1.4
+    more = forecast(data, client, errors=(0.02,), budgets=(100,), changed=0.3, runs=20, methods=("masa", "auto"), store=store)
+    assert (more.costs[0].queries["auto"] or 0) > 1.5 * promised
+    assert (more.costs[0].queries["masa"] or 0) > 0
+    masa.baseline(data, client, budget=2000, store=store)  # Who plans from now on starts from the new answers.
+    with opened(store) as kept:
+        after = laid_over(kept, data, history.current(kept, "default") or run)[1]
+        anew = from_run(kept, data, after, Settings(), run)
+    assert anew is not None
+    assert anew.likely[new == old] == pytest.approx(like.likely[new == old])
+    assert (anew.likely[new == "junk"] < like.likely[new == "junk"] - 0.5).all()  # They are no longer what changed then.
+
+
+def test_calls_of_the_baseline_that_failed_are_no_answers() -> None:
+    data = mail(400)
+    old = [data.predictions["old"].values[code] for code in data.predictions["old"].codes]
+    answers = Column("old", (*NAMES.tolist(), masa.records.ERROR), np.where(np.arange(400) % 9 == 0, 2, old_codes(old)))
+    case = made(data, columned(data, answers), Settings(), runs=10, methods=("auto",))
+    assert masa.records.ERROR not in case.changed(0.1).predictions["new"].values
+    none = Column("old", (masa.records.ERROR,), np.zeros(400, np.int32))
+    with pytest.raises(masa.UsageError, match="all calls of the baseline failed"):
+        made(data, columned(data, none), Settings(), runs=10)
+
+
+def old_codes(names: list[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
+    return np.array([NAMES.tolist().index(name) for name in names], np.int32)
 
 
 def test_a_curve_that_goes_up_and_down_is_read_in_the_middle() -> None:

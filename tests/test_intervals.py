@@ -1,11 +1,15 @@
 """How sure: closed forms against plain counting, and intervals that hold as often as they say where they should."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import masa
-from masa import estimate, intervals
+from masa import change, estimate, intervals
 from masa.intervals import Spread
+from masa.old import Old
 from masa.paired import paired
 from masa.records import Column, Tally
 from masa.sampler import counted
@@ -142,8 +146,8 @@ def test_rare_changes_are_missed_as_often_on_either_side(direction: float) -> No
     """Answers are drawn with chances of their own; all changes go one way, or as many this way as that."""
     rng = np.random.default_rng(3)
     items, runs = 4000, 1500
-    chance = rng.uniform(0.02, 0.3, items)
-    gain = np.where(rng.random(items) < 0.02, 1.0 if direction else rng.choice([-1.0, 1.0], items), 0.0)
+    chance = rng.uniform(0.05, 0.1, items)
+    gain = np.where(rng.random(items) < 0.1, 1.0 if direction else rng.choice([-1.0, 1.0], items), 0.0)
     below = above = 0
     for _ in range(runs):
         asked = rng.random(items) < chance
@@ -156,6 +160,18 @@ def test_rare_changes_are_missed_as_often_on_either_side(direction: float) -> No
     assert below / runs <= 0.035
     assert above / runs <= 0.035
     assert (below + above) / runs <= 0.05
+
+
+def test_what_was_estimated_earlier_leans_the_other_way_once_it_is_compared_with() -> None:
+    strata, old, new = world()
+    places = np.arange(0, 900, 3)
+    answers = Column("new", new.values, new.codes[places])
+    then = paired(strata, places, Column("old", old.values, old.codes[places]), answers, all_old=old)
+    tilted = replace(then.accuracy, tilt=0.01)
+    kept = change.Estimated(then.shift, then.matrix, tilted, then.deviations).kept()
+    known = Old(np.arange(0), Column("x", (), np.zeros(0, np.int32)), complete=False, estimate=json.loads(json.dumps(kept)))
+    found = change.estimated(strata, known, places, answers, finite=True)
+    assert found.accuracy.tilt == pytest.approx(-0.01 * tilted.error2 / found.accuracy.error2)
 
 
 def test_of_no_change_seen_something_is_left_to_doubt() -> None:

@@ -249,7 +249,7 @@ def _since(strata: Strata, then: Mapping[str, Any], places: Ints, answers: Colum
     return Estimated(
         shift,
         matrix + intervals.matrix_spread(now, strata.size, finite=finite),
-        replace(accuracy + mine, blind=mine.blind),
+        replace(mine + accuracy, blind=mine.blind),
         np.hypot(scatter, deviations),
         accuracy.blind,
         now=(_weighed_by(strata, places, answers, shift, finite=finite),),

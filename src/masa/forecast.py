@@ -20,6 +20,7 @@ from masa.live import free
 from masa.old import Old, compared
 from masa.plan import Settings
 from masa.records import (
+    ERROR,
     UNLABELLED,
     Buys,
     Codes,
@@ -57,6 +58,12 @@ BELIEF = 2.0
 
 FARTHEST = 3.0
 """How many times as large an error may be as a made-up change's; beyond that something else is the matter."""
+
+TOLD = 0.05
+"""By how much errors differ from made-up ones when that is told."""
+
+SCALED = ("auto", "predictive")
+"""Methods of which an earlier assessment tells how large their errors are."""
 
 FEW = 16
 """Whole assessments that are played where a mean is wanted."""
@@ -123,12 +130,13 @@ class Made:
         )
 
     def truer(self, share: float) -> float:
-        """Give by what the errors of made-up assessments differ from the error that an earlier one was left with.
+        """Give how many times as large as a made-up assessment's the error was that an earlier one was left with.
 
-        It knew more of where its change fell than was learned from it, or less.
+        It knew more of where its change, of this share of the answers, fell than was learned from it, or less. Only of methods
+        that draw as it did anything is known.
         """
         like = self.learned
-        if like is None or like.error2 is None or like.answers >= len(self.data):
+        if like is None or like.error2 is None or like.answers >= len(self.data) or self.methods[0] not in SCALED:
             return 1.0
         played = self.replay(share, methods=self.methods[:1], budgets=(like.answers,), error=0.5)
         guessed = played.curves[0].mean_squared_error[0]
@@ -136,12 +144,17 @@ class Made:
         return min(max(ratio, 1.0 / FARTHEST), FARTHEST)
 
     def replays(self, share: float, *, budgets: Sequence[int], error: float, truer: float) -> Replay:
-        """Play many assessments with each method, the first one's errors being that many times as large."""
-        first = self.replay(share, methods=self.methods[:1], budgets=budgets, error=_aimed(error, truer))
-        curves = tuple(_times(curve, truer) for curve in first.curves)
-        if len(self.methods) > 1:
-            curves += self.replay(share, methods=self.methods[1:], budgets=budgets, error=error).curves
-        return replace(first, curves=curves, target_error=error)
+        """Play many assessments with each method, the errors of those that are scaled being that many times as large."""
+        parts = []
+        for scaled in (True, False):
+            methods = [name for name in self.methods if (name in SCALED) is scaled]
+            aim = _aimed(error, truer) if scaled else error
+            if methods:
+                parts.append((scaled, self.replay(share, methods=methods, budgets=budgets, error=aim)))
+        curves = {curve.method: _times(curve, truer) if scaled else curve for scaled, played in parts for curve in played.curves}
+        notes = tuple(dict.fromkeys(note for _, played in parts for note in played.notes))
+        ordered = tuple(curves[name] for name in self.methods)
+        return replace(parts[0][1], curves=ordered, target_error=error, notes=notes)
 
     def ended(self, share: float, stopping: Stopping, *, budget: int | None) -> StoppingReport:
         """Play a few whole assessments, of an API that contradicts itself as much as this one does."""
@@ -233,26 +246,27 @@ def forecast(
 ) -> Forecast:
     """Tell what a precision costs and what a budget buys, by assessing a change that is made up; nothing is asked.
 
-    The share of answers that `changed` is what the store's earlier assessments found, or a guess. The changes rather hit answers
-    that were doubtful or wrong, or that others answer otherwise. A `price` is money a query, if the client does not know better.
+    The share of answers that `changed` is what the store's earlier assessments found, or a guess. Where one of them met a change,
+    this one is like it; else it rather hits answers that were doubtful or wrong, or that others answer otherwise. A `price` is
+    money a query, if the client does not know better.
     """
     chosen = settings or Settings()
     with opened(store) as kept:
         data, old = compared(kept, data, client, baseline, name=name, confidence=chosen.old_confidence, force=force)
-        if not data.labelled.all():
-            data, old = _labelled(data, old)
         found, run = _earlier(kept, name)
         share, why = (found, _said(run)) if changed is None else (changed, "as you say")
         if not 0.0 < share <= 1.0:
             raise UsageError(f"changed is {share:g}", hint="give the share of answers that may have changed, such as 0.03 or 3%")
         folder = None if store is None else kept.path.parent / "cache"
         data, chosen = with_cheap_model(data, old, chosen, folder=folder, progress=progress)
-        like = None if run is None or not old.complete else from_run(kept, data, chosen, run)
+        if not data.labelled.all():
+            data, old = _labelled(data, old)
+        like = None if run is None else from_run(kept, data, old, chosen, run)
     case = made(data, old, chosen, runs=runs, methods=methods, like=like, progress=progress)
     limits = sorted({min(budget, len(case.data)) for budget in (budgets or BUDGETS)})
     wanted = sorted(errors or ERRORS, reverse=True)
     case.tell("errors by method", 0.05)
-    truer = case.truer(share)
+    truer = case.truer(found)
     played = case.replays(share, budgets=limits, error=wanted[-1], truer=truer)
     by_sizes = []
     for number, size in enumerate(SIZES):
@@ -261,7 +275,7 @@ def forecast(
     bought = []
     for place, budget in enumerate(limits):
         case.tell("what budgets buy", 0.6 + 0.2 * place / len(limits))
-        half = case.ended(share, Stopping(confidence=chosen.confidence), budget=budget).width / 2.0
+        half = truer * case.ended(share, Stopping(confidence=chosen.confidence), budget=budget).width / 2.0
         bought.append(Buys(budget, played.curves[0].error_quantile[place], half, tuple(row[place] for row in by_sizes)))
     costs = []
     for number, error in enumerate(wanted):
@@ -287,7 +301,7 @@ def forecast(
         notes=(
             *data.notes,
             *old.notes,
-            *_cautions(old, run if like is not None else None),
+            *_cautions(old, run if like is not None else None, truer),
             *(note for note in played.notes if note.startswith("auto is")),
         ),
     )
@@ -301,7 +315,7 @@ def queries_for(curve: Curve, error: float) -> int | None:
     from scipy.optimize import isotonic_regression
 
     errors = np.array([point.error_quantile for point in curve.path])
-    if not len(errors) or errors.min() > error:
+    if not len(errors):
         return None
     falls = isotonic_regression(np.log(np.maximum(errors, 1e-12)), increasing=False).x
     below = np.flatnonzero(falls <= log(error) + 1e-12)
@@ -346,7 +360,7 @@ def made(
     if not data.labelled.all():
         data, old = _labelled(data, old)
     answers = old.answers
-    if not old.complete or len(old.places) != len(data):
+    if not old.complete or len(old.places) != len(data) or ERROR in answers.values:
         answers = _filled(data, old)
     numbers: dict[str, Floats] = {} if old.confidence is None else {SURE_OF_OLD: old.confidence}
     hardness = data.difficulty if data.difficulty is not None else old.confidence
@@ -383,16 +397,21 @@ def _labelled(data: Dataset, old: Old) -> tuple[Dataset, Old]:
 
 
 def _filled(data: Dataset, old: Old) -> Column:
-    """Give every item an old answer, those without one that of another item with the same label."""
+    """Give every item an old answer, those without one or where it failed that of another item with the same label."""
     luck = np.random.default_rng(0)
+    names = tuple(name for name in old.answers.values if name != ERROR)
+    answers = old.answers.on((*names, ERROR))
     codes = np.full(len(data), -1, np.int32)
-    codes[old.places] = old.answers.codes
+    codes[old.places] = np.where(answers.codes < len(names), answers.codes, -1)
+    all_told = codes[codes >= 0]
+    if not len(all_told):
+        raise UsageError("all calls of the baseline failed: there is nothing to plan from", hint="make another (masa baseline)")
     for label in np.unique(data.label.codes[codes < 0]):
         mine = data.label.codes == label
         told = codes[mine & (codes >= 0)]
         lacking = mine & (codes < 0)
-        codes[lacking] = luck.choice(told if len(told) else old.answers.codes, int(lacking.sum()))
-    return Column(OLD, old.answers.values, codes)
+        codes[lacking] = luck.choice(told if len(told) else all_told, int(lacking.sum()))
+    return Column(OLD, names, codes)
 
 
 def _earlier(store: Store, name: str) -> tuple[float, Run | None]:
@@ -400,7 +419,7 @@ def _earlier(store: Store, name: str) -> tuple[float, Run | None]:
     most, which = USUAL, None
     for run in history.runs(store, most=1000):
         told = None if run.result is None or run.name != name else run.result.get("intervals")
-        if told and told["differing"] and run.result and run.result.get("moved") == "yes":
+        if run.kind == "assess" and told and told["differing"] and run.result and run.result.get("moved") == "yes":
             share = float(told["differing"]["estimate"])
             if share > 0.0 and (which is None or share >= most):
                 most, which = share, run
@@ -445,12 +464,14 @@ def _blind(bought: Sequence[Buys], *, items: int, steady: bool) -> list[str]:
     return words
 
 
-def _cautions(old: Old, run: Run | None) -> list[str]:
+def _cautions(old: Old, run: Run | None, truer: float) -> list[str]:
     notes = [
         "the change is made up: it hits doubtful answers more than others; one that follows words or another model takes fewer"
         if run is None
         else f"the change is made up: it hits such answers as changed in run {run.id}, and they become what those became"
     ]
+    if run is not None and abs(truer - 1.0) > TOLD:
+        notes.append(f"errors are taken to be {truer:.2f} times as large as in what is made up, as that of run {run.id} was")
     if not old.complete:
         notes.append("the old matrix is an estimate: what is not known of it adds to these errors")
     if not old.steady:

@@ -103,8 +103,11 @@ class Spread:
         one = float((adds**2).sum()) / total if total > 0.0 else 0.0
         unseen = one**2 / (one + variance) if one > 0.0 else 0.0
         cubes = np.sqrt(adds) ** 3 * residuals**3
-        third, sixth = float(cubes.sum()), float((cubes**2).sum())
-        tilt = third / variance * third**2 / (third**2 + SKEWED * sixth) if third != 0.0 else 0.0
+        largest = float(np.abs(cubes).max(initial=0.0))
+        tilt = 0.0
+        if largest > 0.0 and variance > 0.0:
+            third, sixth = float(cubes.sum()) / largest, float(((cubes / largest) ** 2).sum())
+            tilt = largest * third / variance * third**2 / (third**2 + SKEWED * sixth)
         return cls(variance, SPARE * variance + UNSEEN * unseen, blind=blind, tilt=tilt)
 
     def ends(self, confidence: float = 0.95, z: float | None = None) -> tuple[float, float]:

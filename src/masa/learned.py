@@ -13,7 +13,8 @@ from masa.errors import DataError, UsageError
 from masa.history import Run
 from masa.old import Old, columned, laid_over
 from masa.plan import Plan, Settings
-from masa.records import ERROR, Bools, Column, Floats, Ints
+from masa.predictive import Layout
+from masa.records import ERROR, Bools, Column, Floats, Ints, in_order
 from masa.store import Store
 from masa.weighed import Draws
 
@@ -38,59 +39,100 @@ class Learned:
 
 
 def learned(
-    data: Dataset, old: Old, settings: Settings, places: Ints, answers: Column, draws: Draws | None = None
+    data: Dataset, then: Old, now: Old, settings: Settings, places: Ints, answers: Column, draws: Draws | None = None
 ) -> Learned | None:
-    """Learn from answers about the items at these places (n,), all of whose old answers are known; of few changes nothing.
+    """Learn from answers about the items at these places (n,) how they changed since then, for those who plan from now.
 
-    By the model that chooses the items of a predictive run. That they were chosen by it, too, makes no difference to it.
+    All items' old answers must be known, of then and of now. By the model that chooses the items of a predictive run; that they
+    were chosen by it, too, makes no difference to it. From few changes nothing is learned.
     """
-    codes = old.answers.on(tuple(dict.fromkeys((*old.answers.values, *answers.values))))
-    now, then = answers.on(codes.values).codes, codes.codes[places]
-    told = data.labelled[places] & ~np.array([name == ERROR for name in answers.values], np.bool_)[answers.codes]
-    changed = told & (now != then)
+    before = then.answers.on(in_order((*then.answers.values, *answers.values)))
+    names, was, new = before.values, before.codes[places], answers.on(before.values).codes
+    failed = np.array([name == ERROR for name in names], np.bool_)
+    told = data.labelled[places] & ~failed[was] & ~failed[new]
+    changed = (was != new) & told
     if np.count_nonzero(changed) < ENOUGH:
         return None
-    plan = Plan.of(data, old, Settings("auto", settings.levels, settings.seed, settings.mix, also=settings.also))
-    layout = plan.layout
-    assert layout is not None  # noqa: S101 - auto has one where all old answers are known
-    error2 = None
-    if draws is not None and draws.batch.any() and old.steady:
-        error2 = plan.estimated(old, places, answers, draws, finite=True).matrix.error2
-    count = len(places)
-    places, answers = places[told], Column(answers.name, answers.values, answers.codes[told])
-    moved = (layout.targets(places, answers) >= 0).astype(np.float64)
-    model = kernel.fit(layout.items, layout.cells, layout.goal, layout.prior, places.astype(np.int32), moved)
+    auto = Settings("auto", settings.levels, settings.seed, settings.mix, also=settings.also)
+    plan = Plan.of(data, then, auto)
+    first, layout = plan.layout, (plan if now is then else Plan.of(data, now, auto)).layout
+    assert first is not None and layout is not None  # noqa: S101, PT018 - auto has one where all old answers are known
+    asked, moved = places[told].astype(np.int32), changed[told].astype(np.float64)
+    model = carried(kernel.fit(first.items, first.cells, first.goal, first.prior, asked, moved), first, layout)
+    if model is None:
+        return None
     became: dict[tuple[str, str], dict[str, int]] = {}
     wrong, mended = 1.0, 0.5
-    labels, names = data.label, codes.values
-    for place, before, after in zip(places.tolist(), then[told].tolist(), now[told].tolist(), strict=True):
-        if before != after:
-            label, was, new = labels.values[labels.codes[place]], names[before], names[after]
-            into = became.setdefault((label, was), {})
-            into[new] = into.get(new, 0) + 1
-            wrong, mended = wrong + (was != label), mended + (was != label and new == label)
+    for place, old, after in zip(places[changed].tolist(), was[changed].tolist(), new[changed].tolist(), strict=True):
+        label = data.label.values[data.label.codes[place]]
+        into = became.setdefault((label, names[old]), {})
+        into[names[after]] = into.get(names[after], 0) + 1
+        wrong, mended = wrong + (names[old] != label), mended + (names[old] != label and names[after] == label)
+    error2 = None
+    if draws is not None and draws.batch.any():
+        error2 = plan.estimated(then, places, answers, draws, finite=True).matrix.error2
     likely = kernel.log_odds(layout.items, layout.cells, layout.goal, model)
-    return Learned(likely, became, mended / wrong, count, error2)
+    return Learned(likely, became, mended / wrong, len(places), error2)
 
 
-def from_run(store: Store, data: Dataset, settings: Settings, run: Run) -> Learned | None:
-    """Learn from an assessment in the store, if it was about these items and the old answers of all of them are known."""
+def carried(model: Floats, first: Layout, then: Layout) -> Floats | None:
+    """Give a model of one layout for another one of the same items, where that knows the same of them.
+
+    Old answers, and labels with an old answer, that were not there at first sway nothing.
+    """
+    numbers, labels = 1 + first.items.numbers.shape[1], len(first.labels)
+    if first is then:
+        return model
+    if numbers != 1 + then.items.numbers.shape[1] or first.prior.vocabulary != then.prior.vocabulary:
+        return None
+
+    def cells(layout: Layout) -> list[tuple[int, str]]:
+        pairs = zip(layout.cells.label.tolist(), layout.cells.old.tolist(), strict=True)
+        return [(label, layout.names[old]) for label, old in pairs]
+
+    answer = dict(zip(first.names, model[numbers + labels :].tolist(), strict=False))
+    cell = dict(zip(cells(first), model[numbers + labels + len(first.names) :].tolist(), strict=False))
+    words = numbers + labels + len(first.names) + len(first.cells.label)
+    return np.concatenate(
+        (
+            model[: numbers + labels],
+            [answer.get(name, 0.0) for name in then.names],
+            [cell.get(pair, 0.0) for pair in cells(then)],
+            model[words:],
+        )
+    )
+
+
+def from_run(store: Store, data: Dataset, now: Old, settings: Settings, run: Run) -> Learned | None:
+    """Learn from an assessment in the store for those who plan from the old answers of now, if both know all of these items'.
+
+    Of an API that contradicts itself nothing is learned: what of its answers is change, nobody can tell of one of them.
+    """
     try:
         if run.baseline is not None:
-            same, old = laid_over(store, data, history.find(store, run.baseline))
+            same, then = (data, now) if run.baseline == now.run else laid_over(store, data, history.find(store, run.baseline))
         elif run.settings.get("old") in data.predictions:
-            same, old = data, columned(data, data.predictions[run.settings["old"]], run.settings.get("old_confidence"))
+            same, then = data, columned(data, data.predictions[run.settings["old"]], run.settings.get("old_confidence"))
         else:
             return None
     except (DataError, UsageError):  # Other items, or no answers.
         return None
-    if len(same) < len(data) or not old.complete:
+    if len(same) < len(data) or not (then.complete and now.complete and then.steady and now.steady):
         return None
     past = journal.past(store, run.id)
     places, answers = live.known(data, past)
+    if not len(places):
+        return None
+    return learned(data, then, now, settings, places, answers, drawn(data, past, places) if _alike(data, settings, run) else None)
+
+
+def _alike(data: Dataset, settings: Settings, run: Run) -> bool:
+    """Say whether a run asked as one with these settings would."""
     mix = None if settings.mix is None else dict(settings.mix)
-    alike = run.data == data.fingerprint() and run.settings.get("mix") == mix and not run.settings.get("strict")
-    return learned(data, old, settings, places, answers, drawn(data, past, places) if alike and len(places) else None)
+    mine = {"mix": mix, "also": list(settings.also) or None, "weights": settings.objective.identity() or None, "strict": None}
+    return run.data == data.fingerprint() and all(
+        (run.settings.get(key) or None) == (value or None) for key, value in mine.items()
+    )
 
 
 def chances(likely: Floats, count: int) -> Floats:
