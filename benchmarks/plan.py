@@ -3,8 +3,8 @@
 python benchmarks/plan.py FOLDER [RUNS] [CASE,...]   FOLDER holds frugalml/, vader/ and llmdrift/
 
 Twice: the plan knows the old answers and the share of answers that changed and nothing else of the change, as before the first
-update of an API, helped by --changed; and it knows an earlier assessment, of 2,000 answers or of half of all, that met a change
-like this one, and not more, for each of three such assessments.
+update of an API, helped by --changed; and it knows an earlier assessment of the same change, of 2,000 answers or of half of
+all, and not more, for each of three such assessments. Last, VADER's second update by an assessment of its first and --changed.
 """
 
 import sys
@@ -26,9 +26,9 @@ TIMES = 3
 AT_ONCE = 16
 
 
-def promised(planned: Made, share: float, error: float) -> int | None:
-    """Give the queries that a plan promises; none where saying that nothing changed would do."""
-    played = planned.replays(share, budgets=(500,), error=error, truer=planned.truer(share))
+def promised(planned: Made, share: float, error: float, *, found: float | None = None) -> int | None:
+    """Give the queries that a plan promises, also of another share than was found; none where "nothing changed" would do."""
+    played = planned.replays(share, budgets=(500,), error=error, truer=planned.truer(found or share))
     beyond = played.no_change_error is not None and error >= played.no_change_error  # It would prove nothing.
     return None if beyond else played.curves[0].queries_for_target
 
@@ -48,6 +48,28 @@ def assessed(update: Update, known: Old, settings: Settings, seed: int) -> tuple
     places = np.array([query.item for query in asked], np.int64)
     found = plan.estimated(known, places, Column(new.name, new.values, new.codes[places]), drawn(asked), finite=True)
     return asked, found.differing or 0.0
+
+
+def second_update(folder: Path, runs: int) -> str:
+    """Plan VADER's second update by an assessment of its first; the share that changed is told."""
+    second, first, *_ = updates(folder)
+    data, told = second.data, []
+    then, now = (
+        Old(np.arange(len(data)), it.data.predictions[it.old], complete=True, confidence=data.numbers[it.old_confidence or ""])
+        for it in (first, second)
+    )
+    old, new = (data.predictions[name] for name in (second.old, second.new))
+    settings = Settings("auto", also=second.also)
+    for seed in range(TIMES):
+        asked, seen = assessed(first, then, Settings("auto"), seed)
+        places = np.array([query.item for query in asked], np.int64)
+        became = first.data.predictions[first.new]
+        answers = Column(became.name, became.values, became.codes[places])
+        like = learned(data, then, now, settings, places, answers, drawn(asked))
+        planned = made(data, now, settings, runs=runs, methods=("auto",), like=like)
+        queries = promised(planned, float(np.mean(old.codes != new.on(old.values).codes)), second.target, found=seen)
+        told.append("-" if queries is None else f"{queries:,}")
+    return ", ".join(told)
 
 
 def main() -> None:
@@ -87,6 +109,8 @@ def main() -> None:
             f"| {update.name} | {share:.1%} | {update.target:.2%} | {needed or 0:,} | {guessed} | {', '.join(after)} |",
             flush=True,
         )
+    if chosen is None or 0 in chosen:
+        print(f"\nVADER 3.2.1 -> 3.3.2 after an assessment of 2.5 -> 3.2.1: {second_update(folder, runs)}")
     print("\nwithin 20%: " + ", ".join(f"{kind} {good} of {all_}" for kind, (good, all_) in near.items()))
 
 
