@@ -178,7 +178,7 @@ def test_of_no_change_seen_something_is_left_to_doubt() -> None:
     none = Spread.of_one(np.full(300, 1e-5), np.zeros(300), 0.0)
     assert none.tilt == 0.0
     assert none.ends()[0] == none.ends()[1]
-    assert 2.0 * 1e-5**0.5 < none.ends()[0] < 5.0 * 1e-5**0.5  # About three answers' worth.
+    assert 2.0 * 1e-5**0.5 < none.ends()[0] < 5.0 * 1e-5**0.5  # Two and a half answers' worth.
     assert Spread.of_one(np.zeros(300), np.ones(300), 0.0).ends() == (0.0, 0.0)  # All was asked.
 
 

@@ -25,11 +25,11 @@ MOST_PREDICTIONS = 1_000
 DOUBT = 0.8
 """Standard errors of a variance that the interval for one number allows for."""
 
-SPARE, UNSEEN = 0.15, 3.75
+SPARE, UNSEEN = 0.19, 2.0
 """The standard error of a variance that answers drawn with known chances show: a share of it, and while it is small beside what
 one answer would add that is like none so far, that many times as much."""
 
-SKEWED = 12.0
+SKEWED = 24.0
 """Answers' worth of belief that changes for the better and for the worse weigh the same."""
 
 LARGEST = sqrt(2.0)
