@@ -139,7 +139,7 @@ def chances(likely: Floats, count: int) -> Floats:
     """Give the chances (N,) with these log odds (N,), all raised by the same amount, that add up to a count.
 
     >>> chances(np.array([0.0, 0.0, 9.0]), 1).round(2).tolist()
-    [0.03, 0.03, 0.94]
+    [0.01, 0.01, 0.98]
     """
     low, high = -likely.max() - 50.0, -likely.min() + 50.0
     for _ in range(80):
