@@ -136,9 +136,10 @@ class Made:
         that draw as it did anything is known.
         """
         like = self.learned
-        if like is None or like.error2 is None or like.answers >= len(self.data) or self.methods[0] not in SCALED:
+        methods = [name for name in self.methods if name in SCALED][:1]
+        if like is None or like.error2 is None or like.answers >= len(self.data) or not methods:
             return 1.0
-        played = self.replay(share, methods=self.methods[:1], budgets=(like.answers,), error=0.5)
+        played = self.replay(share, methods=methods, budgets=(like.answers,), error=0.5)
         guessed = played.curves[0].mean_squared_error[0]
         ratio = sqrt(like.error2 / guessed) if guessed > 0.0 else 1.0
         return min(max(ratio, 1.0 / FARTHEST), FARTHEST)
@@ -194,8 +195,10 @@ class Made:
         mistakes[np.flatnonzero(right >= 0), right[right >= 0]] = 1e-9
         codes: Codes = old.codes.astype(np.int32).copy()
         hit = np.flatnonzero(picked(chances(self._likely(), max(1, round(share * len(codes)))), luck))
-        kinds, kind = np.unique(label.codes[hit].astype(np.int64) * len(names) + codes[hit], return_inverse=True)
-        for number, both in enumerate(kinds.tolist() if len(names) > 1 else []):
+        kind = label.codes[hit].astype(np.int64) * len(names) + codes[hit]
+        hit, kind = hit[np.argsort(kind, kind="stable")], np.sort(kind)
+        kinds, begin = np.unique(kind, return_index=True)
+        for both, items in zip(kinds.tolist(), np.split(hit, begin[1:]), strict=True) if len(names) > 1 else ():
             mine, was = divmod(both, len(names))
             chance = np.where(np.arange(len(names)) == was, 0.0, mistakes[mine])
             chance /= chance.sum()
@@ -207,7 +210,6 @@ class Made:
             chance *= BELIEF
             chance[[place[name] for name in seen]] += list(seen.values())
             chance[was] = 0.0
-            items = hit[kind == number]
             codes[items] = luck.choice(len(names), len(items), p=chance / chance.sum())
         return Column(NEW, names, codes)
 
@@ -268,6 +270,7 @@ def forecast(
     case.tell("errors by method", 0.05)
     truer = case.truer(found)
     played = case.replays(share, budgets=limits, error=wanted[-1], truer=truer)
+    first = truer if case.methods[0] in SCALED else 1.0
     by_sizes = []
     for number, size in enumerate(SIZES):
         case.tell("chances to notice", 0.4 + 0.2 * number / len(SIZES))
@@ -275,7 +278,7 @@ def forecast(
     bought = []
     for place, budget in enumerate(limits):
         case.tell("what budgets buy", 0.6 + 0.2 * place / len(limits))
-        half = truer * case.ended(share, Stopping(confidence=chosen.confidence), budget=budget).width / 2.0
+        half = first * case.ended(share, Stopping(confidence=chosen.confidence), budget=budget).width / 2.0
         bought.append(Buys(budget, played.curves[0].error_quantile[place], half, tuple(row[place] for row in by_sizes)))
     costs = []
     for number, error in enumerate(wanted):
@@ -283,7 +286,7 @@ def forecast(
         beyond = played.no_change_error is not None and error >= played.no_change_error
         least = error == played.target_error and not beyond
         queries = {curve.method: curve.queries_for_target if least else queries_for(curve, error) for curve in played.curves}
-        ended = None if beyond else case.ended(share, Stopping(_aimed(error, truer), confidence=chosen.confidence), budget=None)
+        ended = None if beyond else case.ended(share, Stopping(_aimed(error, first), confidence=chosen.confidence), budget=None)
         until = None if ended is None or ended.early < 0.5 else round(ended.queries_mean)
         costs.append(Cost(error, queries, until, beyond))
     return Forecast(

@@ -129,10 +129,9 @@ def from_run(store: Store, data: Dataset, now: Old, settings: Settings, run: Run
 def _alike(data: Dataset, settings: Settings, run: Run) -> bool:
     """Say whether a run asked as one with these settings would."""
     mix = None if settings.mix is None else dict(settings.mix)
-    mine = {"mix": mix, "also": list(settings.also) or None, "weights": settings.objective.identity() or None, "strict": None}
-    return run.data == data.fingerprint() and all(
-        (run.settings.get(key) or None) == (value or None) for key, value in mine.items()
-    )
+    mine = {"mix": mix, "also": list(settings.also), "weights": settings.objective.identity(), "strict": False}
+    same = all((run.settings.get(key) or None) == (value or None) for key, value in mine.items())  # What is not set is not kept.
+    return same and run.data == data.fingerprint()
 
 
 def chances(likely: Floats, count: int) -> Floats:
@@ -141,11 +140,13 @@ def chances(likely: Floats, count: int) -> Floats:
     >>> chances(np.array([0.0, 0.0, 9.0]), 1).round(2).tolist()
     [0.01, 0.01, 0.98]
     """
+    from scipy.special import expit
+
     low, high = -likely.max() - 50.0, -likely.min() + 50.0
     for _ in range(80):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if _sigmoid(likely + middle).sum() < count else (low, middle)
-    found = _sigmoid(likely + high)
+        low, high = (middle, high) if expit(likely + middle).sum() < count else (low, middle)
+    found = expit(likely + high)
     return np.asarray(found * (count / found.sum()))
 
 
@@ -156,7 +157,3 @@ def picked(chance: Floats, luck: np.random.Generator) -> Bools:
     result = np.zeros(len(chance), np.bool_)
     result[order] = np.diff(passed, prepend=0.0) > 0.0
     return result
-
-
-def _sigmoid(numbers: Floats) -> Floats:
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(numbers, -700.0, 700.0))))
