@@ -253,6 +253,26 @@ def test_a_run_goes_on_from_its_journal(case: Case, answered: int) -> None:
     assert play(again, case, 240 - answered, np.random.default_rng(1)) == whole[answered:]
 
 
+def test_of_two_answers_about_an_item_the_last_one_counts(case: Case) -> None:
+    whole = play(Predictive(live_layout(case), case.clues, seed=5), case, 200, np.random.default_rng(0))
+    done = [query for query in whole if (query.batch or 0) < (whole[-1].batch or 0)]
+    told, anew = (Predictive(live_layout(case), case.clues, seed=5) for _ in range(2))
+    assert play(told, case, len(done), np.random.default_rng(0)) == done
+    assert not told.outlived()  # It has looked at all batches now.
+    layout = live_layout(case)
+    answers = {query.item: case.new.values[case.new.codes[query.item]] for query in done}
+    corrected = [query.item for query in done if query.batch == done[-1].batch]
+    answers |= {item: layout.names[(layout.old[item] + 1) % 2] for item in corrected}
+    for item in corrected:
+        told.tell(Answer(item, answers[item]))
+    for query in done:
+        anew.sent(query)
+        anew.tell(Answer(query.item, answers[query.item]))
+    more = told.ask(20)
+    assert more == anew.ask(20)
+    assert more != whole[len(done) : len(done) + 20]
+
+
 def test_a_batch_that_cannot_be_drawn_again_counts_as_a_smaller_one(case: Case) -> None:
     whole = play(Predictive(live_layout(case), case.clues, seed=5), case, 80, np.random.default_rng(0))
     last = whole[-1].batch

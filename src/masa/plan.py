@@ -101,11 +101,11 @@ class Plan:
     strict: bool = False
 
     @classmethod
-    def of(cls, data: Dataset, old: Old, settings: Settings) -> "Plan":
-        """Choose by what is known beforehand."""
+    def of(cls, data: Dataset, old: Old, settings: Settings, *, words: Words | None = None) -> "Plan":
+        """Choose by what is known beforehand, the words of the items perhaps from another plan."""
         method, notes = settings.method, []
         others = tuple(_also(data, name) for name in settings.also)
-        clues = Clues(old.answers, old.confidence, others, _words(data, method)) if old.complete else None
+        clues = Clues(old.answers, old.confidence, others, words or _words(data, method)) if old.complete else None
         if method == "auto":
             method = "adaptive" if clues is None else "predictive"
             why = "not every item's old answer is known" if clues is None else clues.in_words
@@ -184,6 +184,13 @@ class Plan:
             return Shrunken(strata, seed=seed, **options)
 
         return cls(method, data, strata, shrunken, shrunken(seed), difficulty, notes=tuple(notes))
+
+    @property
+    def words(self) -> Words | None:
+        """The words of the items, where they tell what to ask."""
+        if self.layout is None or not self.layout.prior.vocabulary:
+            return None
+        return Words(self.layout.items.word_start, self.layout.items.words)
 
     def exhausted(self, places: Ints) -> bool:
         """Say whether nothing that counts is left to ask but these items."""

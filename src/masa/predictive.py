@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -148,6 +149,31 @@ def _canaries(likely: Floats, counts: Bools, labelled: Bools, wanted: int, seed:
     return order[:count].astype(np.int32)
 
 
+class _Past(NamedTuple):
+    """Items that were asked and answered, in the order of their batches."""
+
+    known: Ints
+    """(n,)"""
+    batch: Codes
+    """(n,)"""
+    chance: Floats
+    """(n,)"""
+    target: Codes
+    """(n,) what each changed to, or -1"""
+    confidence: Floats
+    """(n,) of the answer, nan where it has none"""
+
+    def then(self, later: "_Past") -> "_Past":
+        """Add what was asked in later batches."""
+        return _Past(
+            np.concatenate((self.known, later.known)),
+            np.concatenate((self.batch, later.batch)),
+            np.concatenate((self.chance, later.chance)),
+            np.concatenate((self.target, later.target)),
+            np.concatenate((self.confidence, later.confidence)),
+        )
+
+
 class Predictive:
     """Choose items in batches, by a model of which answers have changed.
 
@@ -161,6 +187,10 @@ class Predictive:
         self._sent: dict[int, Query] = {}
         self._answers: dict[int, tuple[str, float | None]] = {}
         self._waiting: deque[Query] | None = None
+        self._past: _Past | None = None
+        self._recent: list[Query] = []
+        """what was sent since the past was last looked at"""
+        self._last = 0
 
     @property
     def pending(self) -> list[Query]:
@@ -180,7 +210,7 @@ class Predictive:
     @property
     def batch(self) -> int:
         """The number of the last batch."""
-        return max((query.batch or 0 for query in self._sent.values()), default=0)
+        return self._last
 
     def outlived(self) -> bool:
         """Say whether a batch is done, and the labels told the answers so far better than the old answers did."""
@@ -188,16 +218,11 @@ class Predictive:
             self._waiting = self._rest_of_batch()
         if self._waiting or not self._answers or len(self._answers) < len(self._sent):
             return False
-        layout = self._layout
-        order = sorted((query.batch or 0, item) for item, query in self._sent.items())
-        known = np.array([item for _, item in order], np.int64)
-        asked = [self._sent[item] for item in known.tolist()]
-        batch = np.array([query.batch or 0 for query in asked], np.int32)
-        sizes = np.bincount(batch)
-        left = layout.left(known, batch)
-        counts, _ = kernel.weigh(batch, np.array([query.chance or 0.0 for query in asked]), sizes, left, 0)
-        target = self._targets(known)
-        return bool(kernel.outlived(layout.items, layout.cells, layout.goal, known.astype(np.int32), target, counts))
+        layout, past = self._layout, self._until_now()
+        left = layout.left(past.known, past.batch)
+        counts, _ = kernel.weigh(past.batch, past.chance, np.bincount(past.batch), left, 0)
+        known = past.known.astype(np.int32)
+        return bool(kernel.outlived(layout.items, layout.cells, layout.goal, known, past.target, counts))
 
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next queries: none while answers are outstanding that decide what comes next, or when all was asked."""
@@ -212,19 +237,22 @@ class Predictive:
                 if not self._waiting:
                     break
             query = self._waiting.popleft()
-            self._sent[query.item] = query
+            self._count(query)
             queries.append(query)
         return queries
 
     def sent(self, query: Query) -> None:
         """Count a query of the journal as asked."""
-        self._sent[query.item] = query
+        self._count(query)
         self._waiting = None
+        self._forget()
 
     def tell(self, answer: Answer) -> None:
         """Take an answer, to a query that was asked."""
         if answer.item not in self._sent:
             raise ValueError(f"item {answer.item} was not asked")
+        if answer.item in self._answers:
+            self._forget()
         self._answers[answer.item] = answer.prediction or INVALID, answer.confidence
 
     def _rest_of_batch(self) -> deque[Query]:
@@ -271,23 +299,51 @@ class Predictive:
         both = [query for pair in zip(queries, canaries, strict=False) for query in pair]
         return deque([*both, *canaries[len(queries) :], *queries[len(canaries) :]])
 
+    def _count(self, query: Query) -> None:
+        self._sent[query.item] = query
+        self._recent.append(query)
+        self._last = max(self._last, query.batch or 0)
+
+    def _forget(self) -> None:
+        """Look at all of the past anew the next time."""
+        self._past, self._recent = None, list(self._sent.values())
+
+    def _until_now(self) -> _Past:
+        """Give all that was asked, when all of it is answered; what is new since the last time are later batches."""
+        if self._recent or self._past is None:
+            recent = self._read(self._recent)
+            self._past = recent if self._past is None else self._past.then(recent)
+            self._recent = []
+        return self._past
+
     def _before(self, number: int) -> tuple[Ints, Floats, Codes, Bools]:
         """Give the items answered before a batch (n,), how much each changed, what to, and which of all (N,) were asked."""
-        before = sorted((query.batch or 0, item) for item, query in self._sent.items() if (query.batch or 0) < number)
-        known = np.array([item for _, item in before if number > 1 and item in self._answers], np.int64)
         done = np.zeros(len(self._layout.old), np.bool_)
-        done[[item for _, item in before]] = True
-        target = self._targets(known)
-        confidence = np.array([np.nan if (told := self._answers[item][1]) is None else told for item in known.tolist()])
-        moved = changed(target, None if self._confidence is None else self._confidence[known], confidence)
-        return known, moved, target, done
+        if 1 <= self._last < number:
+            past = self._until_now()
+            done[past.known] = True
+        else:
+            before = [query for query in self._sent.values() if (query.batch or 0) < number]
+            past = self._read([query for query in before if number > 1 and query.item in self._answers])
+            done[[query.item for query in before]] = True
+        sure = None if self._confidence is None else self._confidence[past.known]
+        return past.known, changed(past.target, sure, past.confidence), past.target, done
 
-    def _targets(self, known: Ints) -> Codes:
-        """Give what the items at these places (n,), all answered, changed to (n,)."""
-        predictions = [self._answers[item][0] for item in known.tolist()]
-        values = tuple(dict.fromkeys(predictions))
+    def _read(self, queries: Sequence[Query]) -> _Past:
+        """Give what was answered to these queries."""
+        queries = sorted(queries, key=lambda query: (query.batch or 0, query.item))
+        known = np.array([query.item for query in queries], np.int64)
+        answers = [self._answers[query.item] for query in queries]
+        values = tuple(dict.fromkeys(prediction for prediction, _ in answers))
         code = {value: j for j, value in enumerate(values)}
-        return self._layout.targets(known, Column("", values, np.array([code[value] for value in predictions], np.int32)))
+        said = Column("", values, np.array([code[prediction] for prediction, _ in answers], np.int32))
+        return _Past(
+            known,
+            np.array([query.batch or 0 for query in queries], np.int32),
+            np.array([query.chance or 0.0 for query in queries], np.float64),
+            self._layout.targets(known, said),
+            np.array([np.nan if sure is None else sure for _, sure in answers], np.float64),
+        )
 
 
 def changed(target: Codes, before: Floats | None, now: Floats) -> Floats:

@@ -110,7 +110,7 @@ class Rehearsal:
         old, new = self.old, self.new
         if self.noise is not None:
             old, new = self._noisy(self.noise, seed)
-            plan = Plan.of(self.data, old, self.settings)
+            plan = Plan.of(self.data, old, self.settings, words=plan.words)
         source, asked = plan.make(seed), list[Query]()
         strata, looks = len(plan.strata), self.stopping.looks(self.most, len(self.data))
         verdict_look, error_look = self.stopping.next_verdict(0), self.stopping.next_error(0, strata)
