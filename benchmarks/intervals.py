@@ -5,8 +5,8 @@ python benchmarks/intervals.py FOLDER [RUNS] [METHOD,...] [CASE,...] [BASELINE] 
 Each run asks as `masa assess --old COL` does, each item once, and is looked at after 500, 1,000 and 2,000 answers. The cases with
 old answers of benchmarks/fewer.py; the paper's 12 cases with another vendor's answers as the old ones, as after a rewrite; two
 real updates of VADER without what else is known of its texts; and 3% of the answers changed at random, evenly or among the
-least confident fifth, or none. Cases are chosen by their numbers. With a BASELINE the old answers are known of no more than so
-many items, in proportion to the strata, others in each run.
+least confident fifth, or none. Cases are chosen by their numbers, or are `all`. With a BASELINE the old answers are known of no
+more than so many items, in proportion to the strata, others in each run.
 """
 
 import sys
@@ -211,10 +211,12 @@ def main() -> None:
     folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 200
     methods = tuple(sys.argv[3].split(",")) if len(sys.argv) > 3 else METHODS
     count = sum(1 for _ in cases(folder))
-    chosen = [int(place) for place in sys.argv[4].split(",")] if len(sys.argv) > 4 else list(range(count))
+    wanted = sys.argv[4] if len(sys.argv) > 4 else "all"
+    chosen = list(range(count)) if wanted == "all" else [int(place) for place in wanted.split(",")]
     baseline = int(sys.argv[5]) if len(sys.argv) > 5 else 0
     print(f"{runs} runs; how often what is shown with a confidence of 95% holds after so many queries\n")
     print("| case | changed | method | queries | " + " | ".join(KINDS) + " |\n" + "|---" * (4 + len(KINDS)) + "|")
+    all_rates: list[Floats] = []
     with ProcessPoolExecutor(2) as pool:
         for number in chosen:
             case = _case(folder, number)
@@ -225,10 +227,13 @@ def main() -> None:
                 rates = np.concatenate(list(parts)).mean(axis=0)
                 for budget, row in zip(BUDGETS, rates, strict=True):
                     if not np.isnan(row[0]):
+                        all_rates.append(row)
                         cells = " | ".join(f"{value:.3f}" for value in row[:-1])
                         print(
                             f"| {case.name} | {case.changed:.1%} | {method} | {budget:,} | {cells} | {row[-1]:.4f} |", flush=True
                         )
+    least = " | ".join(f"{value:.3f}" for value in np.min(all_rates, axis=0)[:-1])
+    print(f"| the least of all | | | | {least} | |")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
 import masa
 from masa import change, estimate, intervals
@@ -189,3 +190,16 @@ def test_a_difference_tilts_the_other_way() -> None:
     assert (up + up).tilt == pytest.approx(0.0)
     assert up.times(-2.0).tilt == pytest.approx(-2.0 * up.tilt)
     assert up.times(-2.0).error2 == pytest.approx(4.0 * up.error2)
+
+
+@pytest.mark.parametrize("many", [1, 3, 30, 1000])
+def test_counts_of_rare_things_hold_however_many_are_read_at_once(many: int) -> None:
+    """Exactly, for Poisson's distribution of any mean, with the doubt shared."""
+    doubt = 0.05 / many
+    z = intervals.normal(1.0 - doubt)
+    count = np.arange(400)
+    reach = np.array([Spread(float(k), 0.0, unit=1.0).reach(z) for k in count])
+    assert reach[0] == pytest.approx(np.log(2.0 / doubt))  # Nothing met: what chance hides so often and not more.
+    for mean in np.geomspace(0.01, 200.0, 300):
+        misses = poisson.pmf(count, mean)[np.abs(count - mean) > reach].sum()
+        assert misses <= 0.9 * doubt

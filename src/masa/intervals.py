@@ -124,8 +124,11 @@ class Spread:
         """Give the half width of an interval of z standard errors for a number that few answers may bear on.
 
         Were the number this much larger, it would vary more, by so many more answers of a unit: Wilson's argument, by weight.
+        Of answers that were never met there may be as many as chance would have hidden.
         """
-        unsure = z**2 * self.unit / 2.0
+        from scipy.special import log_ndtr
+
+        unsure = -float(log_ndtr(-z)) * self.unit / 2.0
         return unsure + sqrt(unsure**2 + z**2 * self.error2)
 
 
