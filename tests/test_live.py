@@ -532,8 +532,14 @@ def test_an_api_that_contradicts_itself_is_measured_and_called_noise(server: Ser
     assert noise.low < first.contradicted / 200 < noise.high
     found = masa.assess(data(), client(server), budget=150, store=store, limits=QUICK)
     assert found.moved == "noise"
+    assert "% of 200 that were asked for twice may explain" in found.proof
     server.change = lambda _text, _label: "pos"
     assert masa.assess(data(), client(server), budget=150, store=store, limits=QUICK).moved == "yes"
+
+
+def test_a_budget_is_shared_by_items_and_those_asked_twice(server: Server, tmp_path: Path) -> None:
+    found = baseline(data(), client(server), budget=100, repeat=99, store=tmp_path / "s.db", limits=QUICK)
+    assert (found.answers, found.repeated, found.queries) == (50, 50, 100)
 
 
 def test_a_baseline_within_a_budget_covers_every_stratum_and_its_doubt_counts(server: Server, tmp_path: Path) -> None:

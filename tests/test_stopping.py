@@ -241,3 +241,62 @@ def test_what_stops_a_run_still_holds_when_it_has_stopped() -> None:
         found = masa.assess(data, "replay:new", baseline="old", budget=2000, store=None, decide=True, seed=seed)
         assert found.stopped in ("decided", "exhausted")
         assert found.verdict != "undecided"
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 40), (4, 40), (40, 0), (40, 4)])
+def test_a_run_keeps_the_canaries_that_it_began_with(tmp_path: Path, first: int, second: int) -> None:
+    """However many are wanted when it goes on: all items are asked in the end, and what is said on the way is right."""
+    data = doubtful(changed=True)
+    common: dict[str, Any] = {"baseline": "old", "old_confidence": "sure"}
+    for seed in range(4):
+        options = {**common, "store": tmp_path / f"{seed}.db", "seed": seed}
+        begun = masa.assess(data, "replay:new", budget=max(9, first), canary=first, **options)
+        later = masa.assess(data, "replay:new", budget=300, canary=second, resume=begun.run, **options)
+        change = later.accuracy_change
+        assert change is not None
+        assert change.low <= -0.03 <= change.high
+        whole = masa.assess(data, "replay:new", budget=2000, resume=begun.run, **options)
+        assert whole.queries == whole.answers == len(data)
+        assert whole.accuracy_change is not None
+        assert whole.accuracy_change.estimate == pytest.approx(-0.03, abs=1e-12)
+
+
+def test_a_census_leaves_no_doubt_not_even_that_of_rounding() -> None:
+    same, moved = doubtful(changed=False), doubtful(changed=True)
+    for method in ("auto", "masa"):
+        common: dict[str, Any] = {"baseline": "old", "budget": 2000, "store": None, "method": method}
+        assert masa.assess(same, "replay:new", **common, tolerance=0).verdict == "unchanged"
+        assert masa.assess(moved, "replay:new", **common, tolerance=0.03).verdict == "unchanged"
+        assert masa.assess(moved, "replay:new", **common, tolerance=0.0299).verdict == "changed"
+
+
+def test_a_canary_fits_into_its_budget_and_fresh_runs_are_not_gone_on_with(tmp_path: Path) -> None:
+    with pytest.raises(masa.UsageError, match="the canary is 40 queries and the budget 10"):
+        masa.assess(doubtful(changed=False), "replay:new", baseline="old", budget=10, canary=40, store=None)
+    with pytest.raises(masa.UsageError, match="gone on with"):
+        masa.assess(
+            doubtful(changed=False), "replay:new", baseline="old", budget=10, store=tmp_path / "a.db", resume=1, fresh=True
+        )
+
+
+@pytest.mark.parametrize("confidence", [0.0, 0.45, 1.0 - 1e-15, 1.0, float("nan")])
+def test_what_cannot_be_that_sure_is_refused_before_anything_is_asked(confidence: float) -> None:
+    calls, api = counting(doubtful(changed=False))
+    with pytest.raises(masa.UsageError, match="confidence is"):
+        masa.assess(doubtful(changed=False), api, baseline="old", budget=10, store=None, confidence=confidence)
+    assert not calls
+
+
+def test_replays_stop_by_any_tolerance_and_at_the_last_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = api(600, worse=0.1)
+    columns = [data.label, data.predictions["old"], data.predictions["new"]]
+    rows = [",".join(column.values[column.codes[item]] for column in columns) for item in range(len(data))]
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join(["label,old,new", *rows]))
+    given = ["replay", str(file), "--label", "label", "--old", "old", "--new", "new", "--runs", "4", "--stop", "decide", "--json"]
+    assert main([*given, "--method", "auto", "--tolerance", "recall=1%,entry=5%", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["methods"]["auto"]["stopping"]["runs"] == 4
+    assert main([*given, "--strict", "--budgets", "90", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["methods"]["auto"]["stopping"]["queries_mean"] == 90
+    assert main([*given, "--strict", "--method", "masa"]) == 2
+    assert "no strict intervals" in capsys.readouterr().err

@@ -336,3 +336,66 @@ def test_the_command_takes_it_all(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert main([*common, "--tolerance", "taste=1"]) == 2
     assert "no tolerance on 'taste'" in capsys.readouterr().err
     assert Readings.from_dict(told["intervals"]).to_dict() == told["intervals"]
+
+
+def test_what_is_shown_is_what_is_judged_by() -> None:
+    """With several tolerances all intervals share the doubt, those that are shown too."""
+    data = zoo(changed=0.03)
+    common = {"baseline": "old", "budget": 1200, "store": None}
+    alone = masa.assess(data, "replay:new", **common, tolerance="recall=10%")  # type: ignore[arg-type]
+    both = masa.assess(data, "replay:new", **common, tolerance="accuracy=50%,recall=10%")  # type: ignore[arg-type]
+    assert alone.readings is not None
+    assert both.readings is not None
+    assert all(both.readings.recall[label].low < interval.low for label, interval in alone.readings.recall.items())
+    widest = max(max(-one.low, one.high) for one in both.readings.recall.values())
+    for limit, said in ((widest + 1e-9, "unchanged"), (widest - 1e-4, "undecided")):
+        found = masa.assess(data, "replay:new", **common, tolerance={"accuracy": 0.5, "recall": limit})  # type: ignore[arg-type]
+        assert found.verdict == said
+    with pytest.raises(masa.UsageError, match="more than one tolerance on recall"):
+        Tolerance.read("recall=1%,recall=50%")
+
+
+def test_an_accepted_strict_run_is_as_unsure_as_it_was(tmp_path: Path) -> None:
+    data, store = zoo(changed=0.0), tmp_path / "masa.db"
+    masa.baseline(data, "replay:old", budget=len(data), store=store)
+    first = masa.assess(data, "replay:old", budget=20, store=store, strict=True)
+    assert main(["accept", str(first.run), "--store", str(store)]) == 0
+    again = masa.assess(data, "replay:old", budget=3000, store=store)
+    assert again.error_bound is not None
+    assert again.error_bound > 0.05
+    assert again.accuracy_change is not None
+    assert holds(0.0, again.accuracy_change)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_those_that_failed_may_be_anything(strict: bool) -> None:
+    """A rare label whose precision a few failures could halve; nothing else differs."""
+    label = ["rare"] * 20 + ["ham", "spam"] * 490
+    data = Dataset.of(label, predictions={"old": label}, inputs={"text": [str(place) for place in range(1000)]})
+
+    def api(text: str) -> str:
+        if 20 <= int(text) < 40:
+            raise ValueError("not today")
+        return label[int(text)]
+
+    limits = masa.Limits(tries=1, failures=1.0)
+    found = masa.assess(
+        data, api, baseline="old", budget=2000, store=None, strict=strict, tolerance="precision=10%", limits=limits
+    )
+    assert found.verdict == "undecided"
+    assert found.readings is not None
+    assert found.readings.precision["rare"].low < -0.49
+    assert found.readings.precision["ham"].low > -0.1
+    assert found.readings.norm.low == 0.0
+    assert not found.surprising
+    for one in (*found.readings.precision.values(), *found.readings.recall.values(), found.accuracy_change):
+        assert one is not None
+        unknown = (one.low, one.high) == (-1.0, 1.0)
+        assert unknown or -1.0 <= one.low <= one.estimate <= one.high <= 1e-12  # All were right.
+
+
+def test_of_a_label_without_old_answers_nothing_is_surprising(tmp_path: Path) -> None:
+    data, store = zoo(changed=0.0), tmp_path / "masa.db"
+    masa.baseline(data, "replay:old", budget=4, store=store)
+    found = masa.assess(data, "replay:old", budget=400, store=store)
+    assert not found.surprising

@@ -408,11 +408,13 @@ def weigh(batch: Codes, chance: Floats, sizes: Ints, left: Ints, turned: int) ->
     for e in batch:
         answered[e] += 1.0
     weight = np.zeros(len(sizes))
+    counts, adds = np.ones(len(batch)), np.zeros(len(batch))
     for e in range(1, len(sizes)):
         if answered[e] > 0.0:
-            weight[e] = answered[e] / (left[e] * max(left[e] - answered[e], 1e-6)) * (EARLIER if e < turned else 1.0)
+            if answered[e] >= left[e]:  # All is known.
+                return counts, adds
+            weight[e] = answered[e] / (left[e] * (left[e] - answered[e])) * (EARLIER if e < turned else 1.0)
     total = weight.sum()
-    counts, adds = np.ones(len(batch)), np.zeros(len(batch))
     if total <= 0.0:
         return counts, adds
     later = np.zeros(len(sizes))

@@ -105,6 +105,11 @@ async def assess_async(
     )
     stopping = Stopping(chosen.target_error, chosen.decide, chosen.tolerance, chosen.confidence, chosen.objective, chosen.strict)
     spending = budgeted(asked, budget, money)
+    if spending.queries is not None and chosen.canary > spending.queries:
+        raise UsageError(
+            f"the canary is {chosen.canary:,} queries and the budget {spending.queries:,}",
+            hint="give a budget no smaller than it",
+        )
     with opened(store) as kept:
         data, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
         folder = None if store is None else kept.path.parent / "cache"

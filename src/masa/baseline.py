@@ -67,9 +67,9 @@ async def baseline_async(
         run, notes = live.choose(kept, draft, Choice(resume, fresh))
         with live.claimed(kept, run):
             past = journal.past(kept, run.id)
-            kept_back = Spending(
-                None if spending.queries is None else spending.queries - repeat,
-                None if spending.money is None else spending.money - repeats_cost,
+            kept_back = Spending(  # No more items can be asked twice than were asked once.
+                None if spending.queries is None else spending.queries - min(repeat, spending.queries // 2),
+                None if spending.money is None else spending.money - min(repeats_cost, spending.money // 2),
             )
             session = Session(run, data, asked, limits or Limits(), kept_back, past, [*data.notes, *notes], progress=progress)
             session.interruptible = interruptible

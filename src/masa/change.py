@@ -34,6 +34,9 @@ from masa.weighed import Draws, weighed
 SURPRISING = 0.05
 """An entry that moved is told if an entry that did not would look like it less often than this."""
 
+FEW_OLD = 5
+"""Old answers about a label, where not all are known: with fewer nothing about it is surprising."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimated:
@@ -95,13 +98,21 @@ class Estimated:
             below, above = max(below, reach), max(above, reach)
         failed_then, failed_now = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
         low, high = change - below - failed_then - self.old_blind, change + above + failed_now + self.accuracy.blind
-        return Interval(change, max(-1.0, low), min(1.0, high))
+        return self.possible(change, low, high)
+
+    def possible(self, change: float, low: float, high: float) -> Interval:
+        """Cut an interval for the change of accuracy at what can be: nothing is right, or everything."""
+        least, most = -1.0, 1.0
+        if self.old_known:
+            before = self.shift.accuracy.old
+            least, most = max(-1.0, -before - share_of(ERROR, self.shift.old)), 1.0 - before
+        return Interval(change, min(max(least, low), change), max(min(most, high), change))
 
     def bound(self, confidence: float) -> float:
-        """Give what the Frobenius error of the shift stays below."""
-        if self.sequence is None:
-            return self.matrix.bound(confidence)
-        return min(intervals.LARGEST, self.sequence.radius(confidence))
+        """Give what the Frobenius error of the shift stays below; what failed may be any answer."""
+        known = self.matrix.bound(confidence) if self.sequence is None else self.sequence.radius(confidence)
+        failed = share_of(ERROR, self.shift.old) + share_of(ERROR, self.shift.new)
+        return min(intervals.LARGEST, known + intervals.LARGEST * failed)
 
     def spread(self, table: Weights, before: Weights | None = None) -> Spread:
         """Tell how far the change of a sum over the matrix may be off; before is the old matrix's table, if another."""
@@ -131,7 +142,7 @@ class Estimated:
             parts += [codes[self.sequence.label == 0] for codes in (self.sequence.new, self.sequence.old)]
         if self.scatter is not None:
             parts.append(np.flatnonzero(self.scatter.any(axis=0)))
-        return np.unique(np.concatenate(parts))
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *parts]))
 
     def _before(self, table: Weights) -> Spread:
         old = Spread(0.0 if self.scatter is None else table.squares(self.scatter), 0.0)
@@ -146,9 +157,8 @@ def right_answers(matrix: Matrix) -> Floats:
 def estimated_in_sequence(layout: Layout, strata: Strata, old: Old, places: Ints, answers: Column, draws: Draws) -> Estimated:
     """Estimate the shift from answers to items that were drawn one by one; how sure it is holds at all times at once."""
     shift, found = in_sequence(layout, strata, places, answers, draws, old=old.answers)
-    rows, columns = shift.values.shape
-    spread = Spread(found.variance, 0.0)
-    return Estimated(shift, spread, spread, found.deviations(rows, columns), differing=found.differing(), sequence=found)
+    alike = weighed(layout, strata, places, answers, draws, old=old.answers)  # As sure as batches of one are.
+    return Estimated(shift, alike.matrix, alike.accuracy, alike.deviations, differing=found.differing(), sequence=found)
 
 
 def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite: bool) -> Estimated:
@@ -337,24 +347,35 @@ def _rates(matrix: Matrix, shift: Shift) -> Floats:
 
 def share_of(prediction: str, matrix: Matrix) -> float:
     """Give the share of all items that get a prediction."""
-    return float(matrix.values[:, matrix.predictions.index(prediction)].sum()) if prediction in matrix.predictions else 0.0
+    return float(_column(prediction, matrix).sum())
 
 
-def surprising(shift: Shift, deviations: Floats, strata: Strata, places: Ints) -> tuple[Surprise, ...]:
-    """Give the entries that moved more than chance explains, the surest first; deviations (L, P) are their standard errors."""
+def _column(prediction: str, matrix: Matrix) -> Floats:
+    """Give the share of all items that are of a label (L,) and get a prediction."""
+    place = matrix.predictions.index(prediction) if prediction in matrix.predictions else None
+    return np.zeros(len(matrix.values)) if place is None else matrix.values[:, place]
+
+
+def surprising(found: Estimated, strata: Strata, places: Ints) -> tuple[Surprise, ...]:
+    """Give the entries that moved more than chance explains, and more than what failed, the surest first."""
     from scipy.special import ndtr
 
+    shift = found.shift
+    failed_then, failed_now = (_column(ERROR, matrix) for matrix in (shift.old, shift.new))
     before, now = (_rates(matrix, shift) for matrix in (shift.old, shift.new))
-    answered = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels))
-    found = []
+    known = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels)) > 0
+    for one in found.then:
+        known[: len(shift.values)] &= np.bincount(one.label, minlength=len(shift.values)) >= FEW_OLD
+    told = []
     for i, j in zip(*np.nonzero(np.abs(shift.values) > 1e-12), strict=True):
         label, prediction = shift.new.labels[i], shift.new.predictions[j]
-        if prediction == ERROR or not answered[i]:
+        moved = abs(shift.values[i, j]) - (failed_now[i] if shift.values[i, j] < 0.0 else failed_then[i])
+        if prediction == ERROR or not known[i] or moved <= 1e-12:
             continue
-        chance = 2.0 * float(ndtr(-abs(shift.values[i, j]) / max(deviations[i, j], 1e-300)))
+        chance = 2.0 * float(ndtr(-moved / max(found.deviations[i, j], 1e-300)))
         if chance < SURPRISING:
-            found.append(Surprise(label, prediction, float(before[i, j]), float(now[i, j]), chance))
-    return tuple(sorted(found, key=lambda surprise: (surprise.chance, -abs(surprise.new - surprise.old))))
+            told.append(Surprise(label, prediction, float(before[i, j]), float(now[i, j]), chance))
+    return tuple(sorted(told, key=lambda surprise: (surprise.chance, -abs(surprise.new - surprise.old))))
 
 
 def _on(tally: Tally, predictions: tuple[str, ...]) -> Tally:

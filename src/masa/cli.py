@@ -227,11 +227,12 @@ def replay(
             )
         wild = None if noise is None else Noise(share(noise, "--noise"), noise_where, repeat)
         if stop is not None:
-            check(recorded, stop=stop, replacement=with_replacement, noise=wild)
+            check(recorded, stop=stop, replacement=with_replacement, noise=wild, strict=strict, methods=names(method))
+        spent = whole_numbers(budgets)
         result = recorded.replay(
             levels=levels,
-            methods=names(method) or None,
-            budgets=whole_numbers(budgets),
+            methods=names(method) or (["auto"] if strict else None),
+            budgets=spent,
             runs=runs,
             target_error=share(target_error, "--target-error"),
             confidence=share(confidence, "--confidence"),
@@ -250,6 +251,7 @@ def replay(
                 tolerance=tolerance,
                 noise=wild,
                 strict=strict,
+                budget=max(spent) if spent else None,
                 levels=levels,
                 mix=shares(mix),
                 weights=weights,

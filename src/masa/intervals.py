@@ -89,7 +89,7 @@ class Spread:
             freedom = square**3 / cube**2
             scatter = (float(chdtri(freedom, 1.0 - confidence)) - freedom) / sqrt(2.0 * freedom)
             factor = max(1.0, 1.0 + sqrt(2.0 * square) / trace * scatter)
-        known = (self.error2 + float(ndtri(confidence)) * self.deviation) * factor
+        known = (self.error2 + max(0.0, float(ndtri(confidence))) * self.deviation) * factor
         return min(LARGEST, sqrt(known) + LARGEST * self.blind)
 
     @classmethod

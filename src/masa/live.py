@@ -108,6 +108,8 @@ def money_text(billionths: int) -> str:
 
 def choose(store: Store, draft: Draft, choice: Choice) -> tuple[Run, list[str]]:
     """Find the run to go on with or begin a new one, and say so."""
+    if choice.resume is not None and choice.fresh:
+        raise UsageError(f"run {choice.resume} is to be gone on with, and a fresh one begun", hint="give --resume or --fresh")
     if choice.resume is not None:
         found = history.find(store, choice.resume)
         if found.identity != draft.identity:
@@ -117,9 +119,10 @@ def choose(store: Store, draft: Draft, choice: Choice) -> tuple[Run, list[str]]:
             )
             if found.data != draft.data:
                 what.append("the data is not the same")
+            what = [one for one in what if not one.startswith("turns:")] or what  # It follows from the others.
             raise UsageError(
                 f"run {found.id} was another command: {'; '.join(what) or 'another name, kind or baseline'}",
-                hint="give the same data and options as then; only the budget may differ",
+                hint="give the same data and options as then; budget, tolerance, confidence, target error and canary may differ",
             )
         return found, [f"going on with run {found.id}"]
     begun = history.begin(store, draft, fresh=choice.fresh)

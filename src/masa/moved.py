@@ -94,10 +94,11 @@ def _beyond_noise(
     apart = np.isin(asked.place, list(differing))
     became = [differing[place] for place in asked.place[apart].tolist()]
     excess, lopsided = _excess(asked, apart, old), _lopsided(became, asked.stands[apart])
-    if FLOOR * excess + sqrt(1.0 - FLOOR**2) * lopsided <= (looks or normal)(1.0 - 2.0 * SURE):
-        return Moved("noise")
     floor = f"{100 * old.contradicted / old.repeated:.2g}% of {old.repeated:,} that were asked for twice"
-    return Moved("yes", f"{len(differing):,} of {len(compared_to):,} answers differ, more or otherwise than the {floor} explain")
+    share = f"{len(differing):,} of {len(compared_to):,} answers differ"
+    if FLOOR * excess + sqrt(1.0 - FLOOR**2) * lopsided <= (looks or normal)(1.0 - 2.0 * SURE):
+        return Moved("noise", f"{share}, which the {floor} may explain")
+    return Moved("yes", f"{share}, more or otherwise than the {floor} explain")
 
 
 def _excess(asked: Sample, apart: Bools, old: Old) -> float:

@@ -122,7 +122,11 @@ class Tolerance:
             return given
         if isinstance(given, str):
             parts = [part.strip().partition("=") for part in given.split(",") if part.strip()]
-            given = {kind.strip() if sign else "accuracy": value if sign else kind for kind, sign, value in parts}
+            named = [(kind.strip() if sign else "accuracy", value if sign else kind) for kind, sign, value in parts]
+            given = dict(named)
+            if len(given) < len(named):
+                twice = next(kind for kind, _ in named if sum(kind == other for other, _ in named) > 1)
+                raise UsageError(f"there is more than one tolerance on {twice}", hint="give each once, as accuracy=1%,recall=5%")
         if not isinstance(given, Mapping):
             given = {"accuracy": given}
         strange = [kind for kind in given if kind not in KINDS]

@@ -22,6 +22,10 @@ from masa.weighed import Draws
 METHODS = ("auto", "predictive", "paired", "adaptive", "masa", "post-stratified", "stratified", "uniform")
 
 FAIL_ON = ("any", "worse")
+
+SUREST = 0.999999
+"""The largest confidence: of what is surer than that no number of answers tells."""
+
 """Which changes end a command with exit code 1."""
 
 Source = Sampler | Shrunken | Predictive | Turning
@@ -63,8 +67,8 @@ class Settings:
             raise UsageError(f"there is no method {self.method!r} for live queries", hint=f"there are {', '.join(METHODS)}")
         if not (isinstance(self.seed, int) and -(2**63) <= self.seed < 2**63):
             raise UsageError(f"seed is {self.seed}", hint="give a whole number of at most 18 digits")
-        if not 0.0 < self.confidence < 1.0:
-            raise UsageError(f"confidence is {self.confidence:g}", hint="give a share between 0 and 1, such as 0.95")
+        if not 0.5 <= self.confidence <= SUREST:
+            raise UsageError(f"confidence is {self.confidence}", hint=f"give a share from 0.5 to {SUREST}, such as 0.95 or 95%")
         if self.method == "uniform" and self.mix is not None:
             raise UsageError("the method uniform knows no other mix of labels", hint="use post-stratified, or leave out the mix")
         if self.fail_on not in FAIL_ON:

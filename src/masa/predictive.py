@@ -39,7 +39,10 @@ class Layout:
     prior: kernel.Prior
     rest: kernel.Strata
     """what is asked by once the old answers tell little"""
+    likeliest: Codes
+    """those that may be canaries, the likeliest to have changed first"""
     canaries: Codes
+    """the first of them"""
     old: Codes
     """(N,) the old answer of each item, as a place in names"""
 
@@ -86,6 +89,7 @@ class Layout:
             urge /= np.bincount(group.codes, weight, len(group.values))[group.codes] + 1e-300
         strata = rest or Strata.build(label)
         design = designed(strata, names, old=None, objective=wanted, cost=cost)
+        likeliest, sung = _likeliest(numbers @ np.array(prior[1:]), weight > 0.0, labelled, canaries, seed)
         return cls(
             labels=label.values,
             names=names,
@@ -102,7 +106,8 @@ class Layout:
             goal=kernel.Goal(wanted.table(label.values, names), wanted.linear),
             prior=kernel.Prior(np.array(prior), VOCABULARY if len(words.codes) else 0),
             rest=kernel.Strata(design, strata.items, strata.of(np.arange(len(old))), rest is not None),
-            canaries=_canaries(numbers @ np.array(prior[1:]), weight > 0.0, labelled, canaries, seed),
+            likeliest=likeliest,
+            canaries=likeliest[:sung],
             old=old,
         )
 
@@ -134,19 +139,20 @@ def layout_names(label: Column, old: Column, new: Sequence[str] = ()) -> tuple[s
     return known if new else (*(name for name in known if name not in (INVALID, ERROR)), INVALID, ERROR, OTHER)
 
 
-def _canaries(likely: Floats, counts: Bools, labelled: Bools, wanted: int, seed: int) -> Codes:
-    """Give the items that have changed most likely before anything is known, the likeliest first.
+def _likeliest(likely: Floats, counts: Bools, labelled: Bools, wanted: int, seed: int) -> tuple[Codes, int]:
+    """Give the items that have changed most likely before anything is known, the likeliest first, and how many are canaries.
 
     Of those (N,) that count, and of those without a label (N,), which can be asked for nothing else and so come first among
     equals. Half of what may be asked is left to chance. Where all are alike there are none, if none are wanted.
     """
     may = counts | ~labelled
-    count = min(wanted or CANARIES, int(np.count_nonzero(may)) // (2 if wanted else ONE_IN))
+    half = int(np.count_nonzero(may)) // 2
+    count = min(wanted, half) if wanted else min(CANARIES, int(np.count_nonzero(may)) // ONE_IN)
     if not wanted and labelled.all() and likely.min() == likely.max():
         count = 0
     luck = np.random.default_rng(seed % 2**63).random(len(likely))
     order = np.lexsort((luck, labelled, -likely, ~may))
-    return order[:count].astype(np.int32)
+    return order[:half].astype(np.int32), count
 
 
 class _Past(NamedTuple):
@@ -191,6 +197,8 @@ class Predictive:
         self._recent: list[Query] = []
         """what was sent since the past was last looked at"""
         self._last = 0
+        self._promised: int | None = None
+        """how many canaries there are to be, once one of them was sent"""
 
     @property
     def pending(self) -> list[Query]:
@@ -271,7 +279,8 @@ class Predictive:
         """Draw a batch from the answers to those before it, in the order in which it is to be asked."""
         layout = self._layout
         known, moved, target, done = self._before(number)
-        done[layout.canaries] = True
+        first = self._canaries() if number <= 1 else layout.canaries[:0]
+        done[first] = True
         picked, chance = kernel.next_batch(
             layout.items,
             layout.cells,
@@ -291,16 +300,19 @@ class Predictive:
         ]
         if number > 1:
             return deque(queries)
-        canaries = [
-            Query(item, int(cell[item]), 0, 1.0, len(layout.canaries))
-            for item in layout.canaries.tolist()
-            if item not in self._sent
-        ]
+        canaries = [Query(item, int(cell[item]), 0, 1.0, len(first)) for item in first.tolist() if item not in self._sent]
         both = [query for pair in zip(queries, canaries, strict=False) for query in pair]
         return deque([*both, *canaries[len(queries) :], *queries[len(canaries) :]])
 
+    def _canaries(self) -> Codes:
+        """Give the items that are asked with the first batch for certain: what a run began with, whatever is wanted now."""
+        if self._promised is not None:
+            return self._layout.likeliest[: self._promised]
+        return self._layout.canaries[: None if len(self._sent) < 2 else 0]  # The second query is one, if there are any.
+
     def _count(self, query: Query) -> None:
         self._sent[query.item] = query
+        self._promised = query.batch_size if query.batch == 0 else self._promised
         self._recent.append(query)
         self._last = max(self._last, query.batch or 0)
 

@@ -25,6 +25,7 @@ from masa.sure import Reader
 from masa.weighed import Draws
 
 STOPS = ("target", "decide", "budget")
+STRICT = ("auto", "predictive")
 
 UNDER_WAY = 16
 """Calls that are sent before their answers come."""
@@ -210,8 +211,18 @@ def rehearse(
     return _summary(ended, _matters(rehearsal.stopping, prepared[1]))
 
 
-def check(recorded: Recorded, *, stop: str, replacement: bool, noise: Noise | None = None) -> None:
+def check(
+    recorded: Recorded,
+    *,
+    stop: str,
+    replacement: bool,
+    noise: Noise | None = None,
+    strict: bool = False,
+    methods: Sequence[str] = (),
+) -> None:
     """Raise if assessments cannot be played on these answers."""
+    if strict and methods and not set(methods) & set(STRICT):
+        raise UsageError(f"the method {methods[0]} has no strict intervals", hint=f"give --method {' or '.join(STRICT)}")
     if stop not in STOPS:
         raise UsageError(f"stop is {stop!r}", hint=f"give {' or '.join(STOPS)}")
     if recorded.old is None:
@@ -230,12 +241,16 @@ def rehearsed(
     tolerance: "float | str | Mapping[str, float] | None" = None,
     noise: Noise | None = None,
     strict: bool = False,
+    budget: int | None = None,
     levels: int = 3,
     mix: Mapping[str, float] | None = None,
     weights: "str | Mapping[str, Any] | None" = None,
     progress: Progress | None = None,
 ) -> Replay:
-    """Add to a replay how assessments by each of its methods end that stop at its target error, or with their verdict."""
+    """Add to a replay how assessments by each of its methods end that stop at its target error, or with their verdict.
+
+    They end with the budget if that comes first, and stop `budget` ends them with the last one of the replay.
+    """
     data = recorded.data
     old = columned(data, data.predictions[recorded.old or ""], recorded.old_confidence)
     target = result.target_error if stop == "target" else None
@@ -243,7 +258,7 @@ def rehearsed(
     stopping = Stopping(target, stop == "decide", Tolerance.read(tolerance), result.confidence, objective, strict)
     curves = []
     for curve in result.curves:
-        other = strict and curve.method not in ("auto", "predictive")
+        other = strict and curve.method not in STRICT
         if other or curve.method not in METHODS or (curve.method == "uniform" and mix is not None):
             curves.append(curve)  # Only replays have it.
             continue
@@ -264,7 +279,7 @@ def rehearsed(
             old=old,
             settings=settings,
             stopping=stopping,
-            budget=curve.queries[-1] if stop == "budget" else None,
+            budget=curve.queries[-1] if stop == "budget" else budget,
             noise=noise,
             runs=result.runs,
             workers=cores(),

@@ -166,19 +166,6 @@ class Sequence:
         """Whether answers (n,) are not as before; a failure is no answer."""
         return np.asarray((self.new != self.old) & (self.new != self.error) & (self.old != self.error))
 
-    @property
-    def variance(self) -> float:
-        """About what the squared error of the shift is, to show it while a run goes on."""
-        return float(self.squares.sum()) / max(1, len(self.new)) ** 2
-
-    def deviations(self, labels: int, answers: int) -> Floats:
-        """Give about how far each entry (L, P) of the shift may be off."""
-        squares = np.full((labels, answers), 0.5 * float((self.over**2).max(initial=0.0)))
-        moved = self.new != self.old
-        for side in (self.new, self.old):
-            np.add.at(squares, (self.label[moved], side[moved]), self.over[moved] ** 2)
-        return np.asarray(np.sqrt(squares) / max(1, len(self.new)))
-
     def shift(self, labels: int, answers: int) -> Floats:
         """Give the estimated shift (L, P): the mean of one estimate a draw, by steps, those with which it is surest.
 

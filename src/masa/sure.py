@@ -64,7 +64,7 @@ class Reader:
         if now > 0.0:  # All that failed may be right.
             right[:, self._shift.new.predictions.index(ERROR)] = 1.0
             at_most = now + self.half(self._found, Table(right, most=1.0), 1, change + now)
-        return Interval(change, max(-1.0, change - half - then), min(1.0, change + at_most))
+        return self._found.possible(change, change - half - then, change + at_most)
 
     def entries(self) -> tuple[Floats, Floats]:
         """Give the least and the most (L, P) that each entry of the shift may be, all at once."""
@@ -121,17 +121,17 @@ class Reader:
             if label not in names or self._blind[row]:
                 continue
             column = names.index(label)
-            if self._found.sequence is not None:
-                ends = self._strict_precision(self._found.sequence, row, column, many)
-                slack = failed[0] + failed[1]
-                if not isnan(change.change):
-                    low, high = ends[0] - change.old - slack, ends[1] - change.old + slack
-                    found[label] = Interval(change.change, max(-1.0, min(low, change.change)), min(1.0, max(high, change.change)))
-                continue
             then, now = (float(matrix.values[:, column].sum()) for matrix in (self._shift.old, self._shift.new))
             # Of what little is answered nothing can be said: its share of all answers must be known to be above 0 itself.
             known = now - self.half(self._found, InColumn(row, column, 1.0, 1.0), many, now - then) - failed[1] - unknown
-            if min(known, then - failed[0]) <= 0.0:
+            if self._found.sequence is not None and not isnan(change.change):
+                ends = self._strict_precision(self._found.sequence, row, column, many)
+                slack = [
+                    part / (part + least) if part else 0.0 for part, least in zip(failed, (then, max(known, 0.0)), strict=True)
+                ]
+                low, high = change.change - ends[0] + change.old + sum(slack), ends[1] - change.new + sum(slack)
+                found[label] = self._possible(change, low, high, slack[0], slack[0])
+            if self._found.sequence is not None or min(known, then - failed[0]) <= 0.0:
                 continue
             tables = [
                 InColumn(row, column, (1.0 - share) / total, -share / total)
@@ -141,12 +141,13 @@ class Reader:
             centre = float(tables[1].there * values.sum() + (tables[1].here - tables[1].there) * values[row])
             half = self.half(self._found, tables[1], many, centre, tables[0]) * now / known
             half += (failed[0] + failed[1] + unknown) / known
-            found[label] = self._possible(change, half, half, failed[0] / known)
+            failed_share = min(1.0, failed[0] / known)
+            found[label] = self._possible(change, half, half, failed_share, failed_share)
         return found
 
-    def _possible(self, change: Change, below: float, above: float, failed: float) -> Interval:
-        """Give the interval for a share that was known before, but for those that failed: it is between 0 and 1 now."""
-        least, most = (-change.old - failed, 1.0 - change.old) if self._found.old_known else (-1.0, 1.0)
+    def _possible(self, change: Change, below: float, above: float, more: float, less: float = 0.0) -> Interval:
+        """Give the interval for a share that is between 0 and 1 now, and before was what it was, or so much more or less."""
+        least, most = (max(-1.0, -change.old - more), min(1.0, 1.0 - change.old + less)) if self._found.old_known else (-1.0, 1.0)
         low, high = max(least, change.change - below), min(most, change.change + above)
         return Interval(change.change, min(low, change.change), max(high, change.change))
 
@@ -176,7 +177,7 @@ class Reader:
 
     def norm(self) -> Interval:
         """Give the Frobenius norm of the shift: no further from the estimate than the estimate from the shift."""
-        norm, bound = self._shift.norm, self._found.bound(self._confidence)
+        norm, bound = self._shift.norm, self._found.bound(self._confidence)  # What failed moves both.
         return Interval(norm, max(0.0, norm - bound), min(LARGEST, norm + bound))
 
     def differing(self) -> Interval | None:
@@ -277,16 +278,15 @@ def judged(
         nothing = dict.fromkeys(("shift", "accuracy_change", "error_bound", "readings", "direction"))
         return {"verdict": "undecided", "surprising": (), **nothing, **limits}
     wanted = objective or Objective()
-    reader = Reader(found, confidence, looks)
-    several = Reader(found, 1.0 - (1.0 - confidence) / len(tolerance.limits), looks)
-    said, direction = verdict(several, tolerance, wanted) if finished else ("undecided", None)
+    reader = Reader(found, 1.0 - (1.0 - confidence) / len(tolerance.limits), looks)
+    said, direction = verdict(reader, tolerance, wanted) if finished else ("undecided", None)
     return {
         **limits,
         "verdict": said,
         "direction": direction,
         "shift": found.shift,
-        "accuracy_change": (several if len(tolerance.limits) > 1 else reader).accuracy(),
+        "accuracy_change": reader.accuracy(),
         "error_bound": found.bound(confidence),
         "readings": reader.all(wanted),
-        "surprising": surprising(found.shift, found.deviations, strata, places),
+        "surprising": surprising(found, strata, places),
     }

@@ -338,7 +338,7 @@ def _moved(found: Assessment) -> str:
     return {
         "yes": f"It moved: {share}." if found.differing else f"It moved: {found.proof}.",
         "no sign": f"No sign that anything changed: {share}.",
-        "noise": f"{share[0].upper()}{share[1:]}; that may be the API contradicting itself.",
+        "noise": f"{found.proof or f'{share}; that may be the API contradicting itself'}.",
     }[found.moved] + (
         f" The provider's version went from {plain(found.api_version.old)} to {plain(found.api_version.new)}."
         if found.api_version.new and found.api_version.old and found.api_version.new != found.api_version.old
