@@ -194,8 +194,9 @@ class Predictive:
         self._answers: dict[int, tuple[str, float | None]] = {}
         self._waiting: deque[Query] | None = None
         self._past: _Past | None = None
+        """all that was asked until it was last looked at; none if it is to be looked at anew"""
         self._recent: list[Query] = []
-        """what was sent since the past was last looked at"""
+        """what was asked since"""
         self._last = 0
         self._promised: int | None = None
         """how many canaries there are to be, once one of them was sent"""
@@ -252,15 +253,14 @@ class Predictive:
     def sent(self, query: Query) -> None:
         """Count a query of the journal as asked."""
         self._count(query)
-        self._waiting = None
-        self._forget()
+        self._waiting = self._past = None
 
     def tell(self, answer: Answer) -> None:
         """Take an answer, to a query that was asked."""
         if answer.item not in self._sent:
             raise ValueError(f"item {answer.item} was not asked")
         if answer.item in self._answers:
-            self._forget()
+            self._past = None
         self._answers[answer.item] = answer.prediction or INVALID, answer.confidence
 
     def _rest_of_batch(self) -> deque[Query]:
@@ -316,16 +316,13 @@ class Predictive:
         self._recent.append(query)
         self._last = max(self._last, query.batch or 0)
 
-    def _forget(self) -> None:
-        """Look at all of the past anew the next time."""
-        self._past, self._recent = None, list(self._sent.values())
-
     def _until_now(self) -> _Past:
         """Give all that was asked, when all of it is answered; what is new since the last time are later batches."""
-        if self._recent or self._past is None:
-            recent = self._read(self._recent)
-            self._past = recent if self._past is None else self._past.then(recent)
-            self._recent = []
+        if self._past is None:
+            self._past = self._read(list(self._sent.values()))
+        elif self._recent:
+            self._past = self._past.then(self._read(self._recent))
+        self._recent = []
         return self._past
 
     def _before(self, number: int) -> tuple[Ints, Floats, Codes, Bools]:

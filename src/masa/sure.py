@@ -177,7 +177,7 @@ class Reader:
 
     def norm(self) -> Interval:
         """Give the Frobenius norm of the shift: no further from the estimate than the estimate from the shift."""
-        norm, bound = self._shift.norm, self._found.bound(self._confidence)  # What failed moves both.
+        norm, bound = self._shift.norm, self._found.bound(self._confidence)
         return Interval(norm, max(0.0, norm - bound), min(LARGEST, norm + bound))
 
     def differing(self) -> Interval | None:
