@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 COMMAND = re.compile(r"`python (benchmarks/\w+\.py) FOLDER ?([^`]*)`")
@@ -18,8 +19,8 @@ TABLE = re.compile(r"^\|.*\n(?:\|.*\n)+", re.MULTILINE)
 def commands(text: str) -> Iterator[tuple[str, str, re.Match[str]]]:
     """Give the scripts, their options, and the tables below them, of those commands that have one."""
     found = list(COMMAND.finditer(text))
-    ends = [command.start() for command in found[1:]] + [len(text)]
-    for command, end in zip(found, ends, strict=True):
+    for command, after in zip_longest(found, found[1:]):
+        end = after.start() if after else len(text)
         if table := TABLE.search(text, command.end(), end):
             yield command[1], command[2], table
 

@@ -540,6 +540,8 @@ def test_an_api_that_contradicts_itself_is_measured_and_called_noise(server: Ser
 def test_a_budget_is_shared_by_items_and_those_asked_twice(server: Server, tmp_path: Path) -> None:
     found = baseline(data(), client(server), budget=100, repeat=99, store=tmp_path / "s.db", limits=QUICK)
     assert (found.answers, found.repeated, found.queries) == (50, 50, 100)
+    more = baseline(data(), client(server), budget=200, repeat=99, store=tmp_path / "s.db", limits=QUICK, resume=found.run)
+    assert (more.answers, more.repeated, more.queries) == (101, 99, 200)
 
 
 def test_a_baseline_within_a_budget_covers_every_stratum_and_its_doubt_counts(server: Server, tmp_path: Path) -> None:

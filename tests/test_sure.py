@@ -399,3 +399,76 @@ def test_of_a_label_without_old_answers_nothing_is_surprising(tmp_path: Path) ->
     masa.baseline(data, "replay:old", budget=4, store=store)
     found = masa.assess(data, "replay:old", budget=400, store=store)
     assert not found.surprising
+
+
+def test_a_strict_run_goes_on_after_failures_and_loses_nothing(tmp_path: Path) -> None:
+    data = zoo(items=600, changed=0.15)
+    new, down, calls = data.predictions["new"], [True], [0]
+    texts = [str(place) for place in range(600)]
+    asked = Dataset.of(
+        [data.label.values[code] for code in data.label.codes],
+        predictions={"old": [data.predictions["old"].values[code] for code in data.predictions["old"].codes]},
+        inputs={"text": texts},
+    )
+
+    def api(text: str) -> str:
+        calls[0] += 1
+        if down[0] and calls[0] > 40 and calls[0] % 2:
+            raise ValueError("down")
+        return str(new.values[new.codes[int(text)]])
+
+    def run(resume: int | None) -> Assessment:
+        limits = masa.Limits(tries=1, concurrency=8)
+        return masa.assess(
+            asked, api, baseline="old", budget=2000, store=tmp_path / "a.db", limits=limits, strict=True, resume=resume
+        )
+
+    first = run(None)
+    assert first.stopped == "failures"
+    down[0] = False
+    found = run(first.run)
+    assert (found.stopped, found.answers) == ("exhausted", 600)
+    truth = truth_of(data).accuracy.change
+    assert found.accuracy_change is not None
+    assert found.accuracy_change.low == pytest.approx(truth, abs=1e-9)
+    assert found.accuracy_change.high == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_label_that_an_accepted_run_never_asked_about_is_not_known_from_it(strict: bool, tmp_path: Path) -> None:
+    label = ["rare"] * 6 + ["ham", "spam"] * 1000
+    said = ["ham"] * 6 + label[6:]
+    data = Dataset.of(label, predictions={"old": label, "new": said}, difficulty=[1.0] * 6 + [0.5] * 2000)
+    store = tmp_path / "a.db"
+    masa.baseline(data, "replay:old", budget=3000, store=store)
+    for seed in range(20):
+        first = masa.assess(data, "replay:new", budget=55, store=store, strict=strict, seed=seed, force=True, baseline=1)
+        if any("rare" in note and "nothing was asked" in note for note in first.notes):
+            break
+    else:
+        pytest.fail("it asks about every label")
+    assert main(["accept", str(first.run), "--store", str(store)]) == 0
+    again = masa.assess(data, "replay:new", budget=3000, store=store, tolerance="recall=5%")
+    assert again.verdict == "undecided"
+    assert again.readings is not None
+    assert again.readings.recall["rare"].high > 0.0
+    assert not again.surprising
+
+
+def test_groups_allow_for_what_failed() -> None:
+    label = ["ham", "spam"] * 200
+    texts = [str(place) for place in range(400)]
+    data = Dataset.of(label, predictions={"old": label}, inputs={"text": texts}, group=["g"] * 200 + ["h"] * 200)
+
+    def api(text: str) -> str:
+        if int(text) < 40:
+            raise ValueError("not today")
+        return label[int(text)]
+
+    found = masa.assess(data, api, baseline="old", budget=900, store=None, limits=masa.Limits(tries=1, failures=1.0))
+    change = found.groups[0].change
+    assert change is not None
+    assert change.low == pytest.approx(-0.2)
+    assert change.high == pytest.approx(0.0, abs=1e-12)
+    assert found.gap is not None
+    assert found.gap.change.low <= 0.0 <= found.gap.change.high + 1e-12

@@ -67,10 +67,7 @@ async def baseline_async(
         run, notes = live.choose(kept, draft, Choice(resume, fresh))
         with live.claimed(kept, run):
             past = journal.past(kept, run.id)
-            kept_back = Spending(  # No more items can be asked twice than were asked once.
-                None if spending.queries is None else spending.queries - min(repeat, spending.queries // 2),
-                None if spending.money is None else spending.money - min(repeats_cost, spending.money // 2),
-            )
+            kept_back = _kept_back(spending, past, repeat, asked.price(data.item(0)))
             session = Session(run, data, asked, limits or Limits(), kept_back, past, [*data.notes, *notes], progress=progress)
             session.interruptible = interruptible
             # In proportion to the strata, at least one of each: unbiased whatever the answers are.
@@ -145,13 +142,25 @@ def take_over(
     return result
 
 
+def _kept_back(spending: Spending, past: Past, repeat: int, price: int) -> Spending:
+    """Leave of what may be spent what asking items twice takes: no more can be than were asked once, or are to be."""
+    wanted, once = max(0, repeat - len(past.repeats)), len(past.answers) - len(past.repeats)
+
+    def less(most: int | None, spent: int, each: int) -> int | None:
+        rest = 0 if most is None else max(0, most - spent)
+        return None if most is None else most - min(wanted * each, (once * each + rest) // 2, rest)
+
+    return Spending(less(spending.queries, past.queries, 1), less(spending.money, past.money, price))
+
+
 class Again:
     """Items to ask a second time: those with the smallest keys. Keys are hashes: a random choice, and always the same one."""
 
     def __init__(self, data: Dataset, past: Past, count: int) -> None:
         place = live.places(data, past.answers)
         answered = sorted(key for key, recorded in past.answers.items() if recorded.prediction != ERROR)
-        self.left = [place[key] for key in answered[:count] if key not in past.repeats]
+        again = [place[key] for key in answered if key not in past.repeats]
+        self.left = again[: max(0, count - len(past.repeats))]
 
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next items."""

@@ -62,6 +62,8 @@ class Estimated:
     """the share of answers that are not as before, where that is known of pairs"""
     sequence: Sequence | None = None
     """the answers in the order of their draws, where intervals are to hold at all times at once"""
+    batches: "Estimated | None" = None
+    """what the same draws say as batches of one, which is what is kept of them"""
 
     def labelled(self) -> "Estimated":
         """Leave out the row of items without a label, of which nothing is estimated."""
@@ -72,6 +74,8 @@ class Estimated:
 
     def kept(self) -> dict[str, Any]:
         """Give the new matrix and how sure it is, to be compared with later."""
+        if self.batches is not None:
+            return self.batches.kept()
         matrix = self.shift.new
         return {
             "labels": list(matrix.labels),
@@ -157,8 +161,10 @@ def right_answers(matrix: Matrix) -> Floats:
 def estimated_in_sequence(layout: Layout, strata: Strata, old: Old, places: Ints, answers: Column, draws: Draws) -> Estimated:
     """Estimate the shift from answers to items that were drawn one by one; how sure it is holds at all times at once."""
     shift, found = in_sequence(layout, strata, places, answers, draws, old=old.answers)
-    alike = weighed(layout, strata, places, answers, draws, old=old.answers)  # As sure as batches of one are.
-    return Estimated(shift, alike.matrix, alike.accuracy, alike.deviations, differing=found.differing(), sequence=found)
+    spread, rough = Spread(found.variance, 0.0), found.deviations(*shift.values.shape)
+    again = weighed(layout, strata, places, answers, draws, old=old.answers)
+    batches = Estimated(again.shift, again.matrix, again.accuracy, again.deviations)
+    return Estimated(shift, spread, spread, rough, differing=found.differing(), sequence=found, batches=batches)
 
 
 def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite: bool) -> Estimated:
@@ -318,15 +324,18 @@ def by_group(
 
     z = reach(1.0 - (1.0 - confidence) / (1 + np.count_nonzero(items)))
 
-    def interval(change: float, spread: Spread) -> Interval:
-        below, above = spread.ends(confidence, z)
-        return Interval(change, max(-1.0, change - below), min(1.0, change + above))
+    failed = (old.answers.codes == code.get(ERROR, -1)) & data.labelled
+    failed_then = (np.bincount(group.codes, failed, len(group.values)) / np.maximum(items, 1)).tolist()
+    failed_now = _failed_by_group(found.now, group).tolist()
 
+    def interval(change: float, spread: Spread, less: float, more: float) -> Interval:
+        """Those that failed then may have been right, and so may those that failed now."""
+        below, above = spread.ends(confidence, z)
+        return Interval(change, max(-1.0, change - below - less), min(1.0, change + above + more))
+
+    changes = [None if told is None else interval(*told, failed_then[g], failed_now[g]) for g, told in enumerate(found.groups)]
     reports = tuple(
-        GroupReport(
-            name, int(items[g]), int(asked[g]), float(before[g]), None if (told := found.groups[g]) is None else interval(*told)
-        )
-        for g, name in enumerate(group.values)
+        GroupReport(name, int(items[g]), int(asked[g]), float(before[g]), changes[g]) for g, name in enumerate(group.values)
     )
     order = [int(g) for g in np.argsort(-before, kind="stable") if items[g]]
     if not order:
@@ -335,8 +344,18 @@ def by_group(
     best, worst = found.groups[top], found.groups[bottom]
     if best is None or worst is None or top == bottom:
         return reports, None
-    change = interval(best[0] - worst[0], best[1] + worst[1])
+    less, more = failed_then[top] + failed_now[bottom], failed_now[top] + failed_then[bottom]
+    change = interval(best[0] - worst[0], best[1] + worst[1], less, more)
     return reports, Gap(group.values[top], group.values[bottom], float(before[top] - before[bottom]), change)
+
+
+def _failed_by_group(now: tuple[Sample, ...], group: Column) -> Floats:
+    """Give the share of each group's items (G,) that failed."""
+    stand, failed = np.zeros(len(group.values)), np.zeros(len(group.values))
+    for one in now:
+        np.add.at(stand, group.codes[one.place], one.stands)
+        np.add.at(failed, group.codes[one.place], one.stands * (one.new == one.error))
+    return failed / np.where(stand > 0.0, stand, 1.0)
 
 
 def _rates(matrix: Matrix, shift: Shift) -> Floats:

@@ -63,11 +63,14 @@ class Sequential(Predictive):
     """
 
     def _batch(self, number: int) -> deque[Query]:
-        """Draw items without putting them back, in the order in which they are to be asked, as long as one model holds."""
-        layout, wanted = self._layout, number
-        number = began(number)
+        """Draw items without putting them back, in the order in which they are to be asked, as long as one model holds.
+
+        Where a model's draws cannot be made again, because answers before them are others now, the rest are made by a new one.
+        """
+        layout, wanted, first = self._layout, number, began(number)
+        number = first if number <= self.batch else number
         known, moved, target, done = self._before(number)
-        size = _together(number)
+        size = first + _together(first) - number
         chance = kernel.one_chance(
             layout.items, layout.cells, layout.goal, layout.prior, known.astype(np.int32), moved, target, done
         )
@@ -165,6 +168,19 @@ class Sequence:
     def apart(self) -> Bools:
         """Whether answers (n,) are not as before; a failure is no answer."""
         return np.asarray((self.new != self.old) & (self.new != self.error) & (self.old != self.error))
+
+    @property
+    def variance(self) -> float:
+        """About what the squared error of the shift is, to show it while a run goes on."""
+        return float(self.squares.sum()) / max(1, len(self.new)) ** 2
+
+    def deviations(self, labels: int, answers: int) -> Floats:
+        """Give about how far each entry (L, P) of the shift may be off."""
+        squares = np.full((labels, answers), 0.5 * float((self.over**2).max(initial=0.0)))
+        moved = self.new != self.old
+        for side in (self.new, self.old):
+            np.add.at(squares, (self.label[moved], side[moved]), self.over[moved] ** 2)
+        return np.asarray(np.sqrt(squares) / max(1, len(self.new)))
 
     def shift(self, labels: int, answers: int) -> Floats:
         """Give the estimated shift (L, P): the mean of one estimate a draw, by steps, those with which it is surest.

@@ -140,9 +140,9 @@ class Reader:
             values = self._shift.values[:, column]
             centre = float(tables[1].there * values.sum() + (tables[1].here - tables[1].there) * values[row])
             half = self.half(self._found, tables[1], many, centre, tables[0]) * now / known
-            half += (failed[0] + failed[1] + unknown) / known
-            failed_share = min(1.0, failed[0] / known)
-            found[label] = self._possible(change, half, half, failed_share, failed_share)
+            off = failed[0] / (failed[0] + then)
+            half += off + (failed[1] + unknown) / known
+            found[label] = self._possible(change, half, half, off, off)
         return found
 
     def _possible(self, change: Change, below: float, above: float, more: float, less: float = 0.0) -> Interval:

@@ -79,6 +79,7 @@ def weighed(
     after[~answered] = values[~answered]
     blind = float(weight[~answered].sum())
     matrix, accuracy, deviations = sums.spreads(blind)
+    deviations[~answered] = weight[~answered, None]
     shift = Shift(
         Matrix(layout.labels, names, values),
         Matrix(layout.labels, names, after),
