@@ -203,3 +203,19 @@ def test_counts_of_rare_things_hold_however_many_are_read_at_once(many: int) -> 
     for mean in np.geomspace(0.01, 200.0, 300):
         misses = poisson.pmf(count, mean)[np.abs(count - mean) > reach].sum()
         assert misses <= 0.9 * doubt
+
+
+def test_two_doubts_together_scatter_no_less_than_their_sum() -> None:
+    rng = np.random.default_rng(0)
+
+    def spread(covariance: np.ndarray) -> Spread:
+        square = covariance @ covariance
+        traces = float(np.trace(covariance)), float(np.trace(square)), float(np.trace(square @ covariance))
+        return Spread(traces[0], 0.0, traces)
+
+    for size in (1, 2, 5):
+        one, other = (half @ half.T for half in rng.standard_normal((2, size, size)))
+        found, true = spread(one) + spread(other), spread(one + other)
+        assert found.traces[0] == pytest.approx(true.traces[0])
+        assert all(np.array(found.traces) >= np.array(true.traces) * (1.0 - 1e-12))
+        assert (spread(one) + spread(3.0 * one)).bound() == pytest.approx(spread(4.0 * one).bound())

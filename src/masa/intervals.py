@@ -60,8 +60,12 @@ class Spread:
         return cls(**{**content, "traces": (first, second, third)})
 
     def __add__(self, other: "Spread") -> "Spread":
-        """Give the spread of the difference of two independent estimates."""
-        traces = tuple(mine + theirs for mine, theirs in zip(self.traces, other.traces, strict=True))
+        """Give the spread of the difference of two independent estimates.
+
+        The traces of a sum of covariances are what they are at the most: as if both were alike, but for their size.
+        """
+        both = zip(self.traces, other.traces, (1, 2, 3), strict=True)
+        traces = [(max(mine, 0.0) ** (1 / power) + max(theirs, 0.0) ** (1 / power)) ** power for mine, theirs, power in both]
         return Spread(
             self.error2 + other.error2,
             sqrt(self.deviation**2 + other.deviation**2),
