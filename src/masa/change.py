@@ -62,8 +62,8 @@ class Estimated:
     """the share of answers that are not as before, where that is known of pairs"""
     sequence: Sequence | None = None
     """the answers in the order of their draws, where intervals are to hold at all times at once"""
-    batches: "Estimated | None" = None
-    """what the same draws say as batches of one, which is what is kept of them"""
+    batches: "Callable[[], Estimated] | None" = None
+    """gives what the same draws say as batches of one, which is what is kept of them"""
 
     def labelled(self) -> "Estimated":
         """Leave out the row of items without a label, of which nothing is estimated."""
@@ -75,7 +75,7 @@ class Estimated:
     def kept(self) -> dict[str, Any]:
         """Give the new matrix and how sure it is, to be compared with later."""
         if self.batches is not None:
-            return self.batches.kept()
+            return self.batches().kept()
         matrix = self.shift.new
         return {
             "labels": list(matrix.labels),
@@ -162,8 +162,11 @@ def estimated_in_sequence(layout: Layout, strata: Strata, old: Old, places: Ints
     """Estimate the shift from answers to items that were drawn one by one; how sure it is holds at all times at once."""
     shift, found = in_sequence(layout, strata, places, answers, draws, old=old.answers)
     spread, rough = Spread(found.variance, 0.0), found.deviations(*shift.values.shape)
-    again = weighed(layout, strata, places, answers, draws, old=old.answers)
-    batches = Estimated(again.shift, again.matrix, again.accuracy, again.deviations)
+
+    def batches() -> Estimated:
+        again = weighed(layout, strata, places, answers, draws, old=old.answers)
+        return Estimated(again.shift, again.matrix, again.accuracy, again.deviations)
+
     return Estimated(shift, spread, spread, rough, differing=found.differing(), sequence=found, batches=batches)
 
 
@@ -366,10 +369,10 @@ def _rates(matrix: Matrix, shift: Shift) -> Floats:
 
 def share_of(prediction: str, matrix: Matrix) -> float:
     """Give the share of all items that get a prediction."""
-    return float(_column(prediction, matrix).sum())
+    return float(answered_so(prediction, matrix).sum())
 
 
-def _column(prediction: str, matrix: Matrix) -> Floats:
+def answered_so(prediction: str, matrix: Matrix) -> Floats:
     """Give the share of all items that are of a label (L,) and get a prediction."""
     place = matrix.predictions.index(prediction) if prediction in matrix.predictions else None
     return np.zeros(len(matrix.values)) if place is None else matrix.values[:, place]
@@ -380,7 +383,7 @@ def surprising(found: Estimated, strata: Strata, places: Ints) -> tuple[Surprise
     from scipy.special import ndtr
 
     shift = found.shift
-    failed_then, failed_now = (_column(ERROR, matrix) for matrix in (shift.old, shift.new))
+    failed_then, failed_now = (answered_so(ERROR, matrix) for matrix in (shift.old, shift.new))
     before, now = (_rates(matrix, shift) for matrix in (shift.old, shift.new))
     known = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels)) > 0
     for one in found.then:

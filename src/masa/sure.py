@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from masa.change import Estimated, right_answers, surprising
+from masa.change import Estimated, answered_so, right_answers, surprising
 from masa.intervals import LARGEST, InColumn, Table, Weights, normal
 from masa.objective import Objective, Tolerance
 from masa.records import ERROR, INVALID, Bools, Change, Floats, Interval, Ints, Readings
@@ -35,9 +35,7 @@ class Reader:
         blind = [np.bincount(np.concatenate(side), minlength=labels) == 0 if side else np.zeros(labels, bool) for side in sides]
         self._blind: Bools = (blind[0] | blind[1]) & (self._weight > 0.0)
         """(L,) labels of which nothing was answered on one side"""
-        self._failed_then, self._failed_now = (
-            _failed(side.values, side.predictions) for side in (found.shift.old, found.shift.new)
-        )
+        self._failed_then, self._failed_now = (answered_so(ERROR, side) for side in (found.shift.old, found.shift.new))
 
     def one_of(self, many: int) -> float:
         """Give the confidence of an interval that is one of many."""
@@ -235,11 +233,6 @@ class Reader:
                         yield Interval(float(self._shift.values[row, column]), *ends), 1 if right[row, column] else -1
             unseen = self._halves[:, -1]
             yield Interval(0.0, 0.0, float(unseen[self._weight > 0.0].max(initial=0.0))), -1
-
-
-def _failed(values: Floats, predictions: tuple[str, ...]) -> Floats:
-    """Give the share of items (L,) that were not answered at all."""
-    return values[:, predictions.index(ERROR)] if ERROR in predictions else np.zeros(len(values))
 
 
 def verdict(reader: Reader, tolerance: Tolerance, objective: Objective) -> tuple[str, str | None]:
