@@ -122,7 +122,7 @@ class Server:
             request.transport.abort()
             return web.Response()
         if fault == "timeout":
-            await asyncio.sleep(5)
+            await asyncio.sleep(300)
         if fault == "truncated":
             return web.Response(text='{"result": {"label": "po', content_type="application/json")
         if fault == "html":
@@ -134,6 +134,7 @@ class Server:
             await response.prepare(request)
             for _ in range(50):
                 await response.write(b" " * (1 << 20))
+            await asyncio.sleep(300)
             return response
         return web.json_response({})
 

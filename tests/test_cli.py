@@ -198,9 +198,9 @@ def test_a_long_replay_can_be_interrupted(data: Path) -> None:
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     begun = time.monotonic()
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
     assert json.loads(out)["error"]["kind"] == "interrupted"
 
 

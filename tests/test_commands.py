@@ -18,7 +18,7 @@ from server import KEY, VERSION, Server, strange
 MASA = [sys.executable, "-m", "masa"]
 
 
-def run(*words: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def run(*words: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*MASA, *map(str, words)], capture_output=True, text=True, timeout=timeout, check=False, stdin=subprocess.DEVNULL
     )
@@ -157,7 +157,7 @@ def start(*words: str) -> subprocess.Popen[str]:
 
 
 def wait_for(server: Server, count: int) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while len(server.requests) < count:
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -165,16 +165,17 @@ def wait_for(server: Server, count: int) -> None:
 
 def test_ctrl_c_stops_cleanly_and_prints_the_command_that_goes_on(server: Server, project: Path) -> None:
     configure(project, server)
-    server.delay = 0.05
+    server.delay = 0.3
     words = "assess", "--old", "label", "--json", "--budget", "120"
     running = start(*words)
     wait_for(server, 30)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate(timeout=120)
     assert running.returncode == 130
     found = json.loads(out)
     assert (found["stopped"], found["verdict"]) == ("interrupted", "undecided")
     assert found["answers"] == len(server.requests), "calls under way are waited for"
+    server.delay = 0.0
     command = re.search(r"to go on: masa (.*)", err)
     assert command is not None
     again = run(*command[1].split())
@@ -183,17 +184,17 @@ def test_ctrl_c_stops_cleanly_and_prints_the_command_that_goes_on(server: Server
 
 
 def test_ctrl_c_twice_does_not_wait(server: Server, project: Path) -> None:
-    configure(project, server)
-    server.delay = 10
+    configure(project, server, timeout=300)
+    server.delay = 300
     running = start("assess", "--old", "label", "--json")
     wait_for(server, 4)
     began = time.monotonic()
     running.send_signal(signal.SIGINT)
     time.sleep(0.2)
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=30)
+    running.communicate(timeout=120)
     assert running.returncode == 130
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 120
     server.delay = 0.0
     found = json.loads(run("assess", "--old", "label", "--json", "--budget", "50").stdout)
     assert (found["queries"], found["answers"]) == (50, 46), "calls that were not waited for count as spent"
@@ -201,12 +202,12 @@ def test_ctrl_c_twice_does_not_wait(server: Server, project: Path) -> None:
 
 def test_two_processes_cannot_work_on_one_run(server: Server, project: Path) -> None:
     configure(project, server)
-    server.delay = 0.05
+    server.delay = 1
     running = start("assess", "--old", "label")
     wait_for(server, 10)
     second = run("assess", "--old", "label", "--json")
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=30)
+    running.communicate(timeout=120)
     assert second.returncode == 2
     assert json.loads(second.stdout)["error"]["kind"] == "busy"
 
@@ -250,7 +251,7 @@ def test_a_person_is_asked_before_paid_calls(server: Server, project: Path) -> N
                 os.read(leader, 10_000)
             except OSError:
                 break
-        running.communicate(timeout=30)
+        running.communicate(timeout=120)
         os.close(leader)
         assert len(server.requests) == asked
         assert running.returncode == code or code is None
@@ -379,7 +380,7 @@ def test_a_reader_who_has_gone_is_not_a_verdict(server: Server, project: Path, w
     run("baseline", "--budget", "25")
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([*MASA, *words], stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60)
+    done = subprocess.run([*MASA, *words], stdout=writer, stderr=subprocess.PIPE, check=False, timeout=120)
     os.close(writer)
     assert done.returncode == 141
 
@@ -389,7 +390,7 @@ def test_closed_streams_are_not_a_verdict(server: Server, project: Path) -> None
     usual = run("assess", "--old", "label", "--budget", "300").returncode
     for closed in ("<&-", ">&-", "2>&-"):
         line = f"{sys.executable} -m masa assess --old label --budget 300 {closed}"
-        assert subprocess.run(line, shell=True, capture_output=True, timeout=60, check=False).returncode == usual
+        assert subprocess.run(line, shell=True, capture_output=True, timeout=120, check=False).returncode == usual
 
 
 def test_a_module_that_ends_the_program_is_not_a_verdict(project: Path) -> None:
@@ -406,7 +407,7 @@ def test_a_function_that_hangs_does_not_keep_the_program(project: Path) -> None:
         '[data]\npath = "reviews.csv"\nlabel = "label"\nold = "label"\ninput = "text"\n'
         '[api]\nclient = "python:slow:f"\nprice = 0\ntimeout = 0.2\n[limits]\ntries = 1\n[budget]\nqueries = 30\n'
     )
-    done = run("assess", timeout=30)
+    done = run("assess", timeout=120)
     assert done.returncode == 3
     assert "no answer in 0.2 s" in done.stderr
 
