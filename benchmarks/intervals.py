@@ -5,14 +5,17 @@ python benchmarks/intervals.py FOLDER [RUNS] [METHOD,...] [CASE,...] [BASELINE] 
 Each run asks as `masa assess --old COL` does, each item once, and is looked at after 500, 1,000 and 2,000 answers. The cases with
 old answers of benchmarks/fewer.py; the paper's 12 cases with another vendor's answers as the old ones, as after a rewrite; two
 real updates of VADER without what else is known of its texts; and 3% of the answers changed at random, evenly or among the
-least confident fifth, or none. Cases are chosen by their numbers, or are `all`. With a BASELINE the old answers are known of no
-more than so many items, in proportion to the strata, others in each run.
+least confident fifth, or none. Cases are chosen by their numbers, or are `all`.
+
+With a BASELINE, such as 2000, the old answers are known of no more than so many items, in proportion to the strata, others in
+each run. With `same:2000` they are those of an assessment with so many queries that was accepted, made when nothing had changed;
+with `new:2000` one made when the API changed from its new answers to its old ones.
 """
 
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,11 +23,12 @@ import numpy as np
 from fewer import updates
 
 from masa import estimate
+from masa.change import Estimated
 from masa.dataset import Dataset, read
 from masa.objective import Objective
-from masa.old import Old
+from masa.old import Old, evenly, narrowed
 from masa.plan import Plan, Settings, stratified
-from masa.records import Answer, Column, Floats, Interval, Query, Shift
+from masa.records import Answer, Column, Floats, Interval, Ints, Query, Shift
 from masa.sampler import Sampler
 from masa.study import CASES
 from masa.sure import Reader
@@ -109,12 +113,12 @@ def cases(folder: Path) -> Iterator[Case]:
     for update in updates(folder):
         data = update.data
         sure = None if update.old_confidence is None else data.numbers[update.old_confidence]
-        old = Old(np.arange(len(data)), data.predictions[update.old], complete=True, confidence=sure)
+        old = Old(np.arange(len(data)), data.predictions[update.old], confidence=sure)
         now = None if update.new_confidence is None else data.numbers[update.new_confidence]
         yield Case(update.name, data, old, data.predictions[update.new], 2 * update.target, update.also, now)
     for made in UPDATES:
         data, before, new = loaded(made, folder)
-        old = Old(np.arange(len(data)), before, complete=True, confidence=data.difficulty)
+        old = Old(np.arange(len(data)), before, confidence=data.difficulty)
         yield Case(made.name if made.how else f"{made.name}, from {made.old}", data, old, new, 0.02)
 
 
@@ -157,42 +161,72 @@ def _held_anyway(low: np.ndarray, high: np.ndarray, found: Shift, truth: Shift) 
     return bool(((low[:, some] - 1e-12 <= values) & (values <= high[:, some] + 1e-12)).all())
 
 
-def within(case: Case, budget: int, seed: int) -> Old:
-    """Give a baseline of so many items, as `masa baseline --budget` makes one."""
-    strata, _ = stratified(case.data, None, Settings(), all_items=True)
-    sampler = Sampler(strata, method="optimal", seed=seed + 10**6, uncertainty=np.ones(len(strata)))
-    places = np.sort([query.item for query in sampler.ask(budget)])
-    answers = case.old.answers
-    return Old(places, Column(answers.name, answers.values, answers.codes[places]), complete=False)
+def taken(column: Column, places: Ints) -> Column:
+    return Column(column.name, column.values, column.codes[places])
 
 
-def covered(seeds: range, *, folder: Path, number: int, method: str, baseline: int) -> np.ndarray:
+def within(case: Case, baseline: str, seed: int, before: Plan) -> Case:
+    """Know the old answers of some items only, as `masa baseline --budget` and `masa accept` leave them."""
+    earlier, _, budget = baseline.rpartition(":")
+    data, old = case.data, case.old
+    if earlier:
+        first = old if earlier == "same" else replace(old, answers=case.new)
+        plan = before if earlier == "same" else Plan.of(data, first, Settings("auto", also=case.also), words=before.words)
+        run = Asking(plan, seed + 10**6, old.answers)
+        run.until(int(budget))
+        told = run.estimated(first).stands()
+        places = np.sort(np.array(list(told), np.int64))
+        stands, adds = np.array([told[place] for place in places.tolist()]).T
+        known = Old(places, taken(old.answers, places), stands=stands / stands.sum(), beyond=adds / stands, even=False)
+    else:
+        strata, _ = stratified(data, None, Settings(), all_items=True)
+        sampler = Sampler(strata, method="optimal", seed=seed + 10**6, uncertainty=np.ones(len(strata)))
+        places = np.sort(np.array([query.item for query in sampler.ask(int(budget))], np.int64))
+        stands, beyond = evenly(data, places, levels=3)
+        known = Old(places, taken(old.answers, places), stands=stands, beyond=beyond)
+    sure = None if old.confidence is None else old.confidence[places]
+    data, known = narrowed(data, replace(known, confidence=sure))
+    now = None if case.sure is None else case.sure[places]
+    return replace(case, data=data, old=known, new=taken(case.new, places), sure=now)
+
+
+class Asking:
+    """A run, answered by a column."""
+
+    def __init__(self, plan: Plan, seed: int, new: Column, sure: Floats | None = None) -> None:
+        self.plan, self.new, self.sure, self.source = plan, new, sure, plan.make(seed)
+        self.asked: list[Query] = []
+
+    def until(self, budget: int) -> None:
+        while len(self.asked) < budget and (queries := self.source.ask(min(AT_ONCE, budget - len(self.asked)))):
+            for query in queries:
+                sure = None if self.sure is None else float(self.sure[query.item])
+                self.source.tell(Answer(query.item, self.new.values[self.new.codes[query.item]], sure))
+            self.asked += queries
+
+    def estimated(self, old: Old) -> Estimated:
+        places = np.array([query.item for query in self.asked], np.int64)
+        return self.plan.estimated(old, places, taken(self.new, places), drawn(self.asked), finite=True)
+
+
+def covered(seeds: range, *, folder: Path, number: int, method: str, baseline: str) -> np.ndarray:
     """Give, by run and budget, which intervals hold."""
     case = _case(folder, number)
-    data, new, old = case.data, case.new, case.old
-    plan = Plan.of(data, old, Settings(method, also=case.also))
-    before, after = (estimate.true_matrix(plan.strata, side) for side in (case.old.answers, new))
+    plan = Plan.of(case.data, case.old, Settings(method, also=case.also))
+    before, after = (estimate.true_matrix(plan.strata, side) for side in (case.old.answers, case.new))
     truth = Shift(before, after)
-    said = [new.values[code] for code in new.codes]
-    sure = [None] * len(data) if case.sure is None else case.sure.tolist()
     result = np.full((len(seeds), len(BUDGETS), len(KINDS)), np.nan)
     for row, seed in enumerate(seeds):
+        mine, how = case, plan
         if baseline:
-            old = within(case, baseline, seed)
-            plan = Plan.of(data, old, Settings(method, also=case.also))
-        source = plan.make(seed)
-        asked: list[Query] = []
+            mine = within(case, baseline, seed, plan)
+            how = Plan.of(mine.data, mine.old, Settings(method, also=case.also))
+        run = Asking(how, seed, mine.new, mine.sure)
         for place, budget in enumerate(BUDGETS):
-            if budget >= len(data):
+            if budget >= len(case.data):
                 break
-            while len(asked) < budget:
-                queries = source.ask(min(AT_ONCE, budget - len(asked)))
-                for query in queries:
-                    source.tell(Answer(query.item, said[query.item], sure[query.item]))
-                asked += queries
-            places = np.array([query.item for query in asked], np.int64)
-            answers = Column(new.name, new.values, new.codes[places])
-            found = plan.estimated(old, places, answers, drawn(asked), finite=True)
+            run.until(budget)
+            found = run.estimated(mine.old)
             result[row, place] = held(Reader(found, 0.95), found.shift, found.matrix.bound(), truth, case.changed)
     return result
 
@@ -213,7 +247,7 @@ def main() -> None:
     count = sum(1 for _ in cases(folder))
     wanted = sys.argv[4] if len(sys.argv) > 4 else "all"
     chosen = list(range(count)) if wanted == "all" else [int(place) for place in wanted.split(",")]
-    baseline = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+    baseline = sys.argv[5] if len(sys.argv) > 5 else ""
     print(f"{runs} runs; how often what is shown with a confidence of 95% holds after so many queries\n")
     print("| case | changed | method | queries | " + " | ".join(KINDS) + " |\n" + "|---" * (4 + len(KINDS)) + "|")
     all_rates: list[Floats] = []

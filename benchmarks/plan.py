@@ -55,7 +55,7 @@ def second_update(folder: Path, runs: int) -> str:
     second, first, *_ = updates(folder)
     data, told = second.data, []
     then, now = (
-        Old(np.arange(len(data)), it.data.predictions[it.old], complete=True, confidence=data.numbers[it.old_confidence or ""])
+        Old(np.arange(len(data)), it.data.predictions[it.old], confidence=data.numbers[it.old_confidence or ""])
         for it in (first, second)
     )
     old, new = (data.predictions[name] for name in (second.old, second.new))
@@ -85,7 +85,7 @@ def main() -> None:
         old, new = data.predictions[update.old], data.predictions[update.new]
         share = float(np.mean(np.array(old.values, object)[old.codes] != np.array(new.values, object)[new.codes]))
         sure = None if update.old_confidence is None else data.numbers[update.old_confidence]
-        known = Old(np.arange(len(data)), old, complete=True, confidence=sure)
+        known = Old(np.arange(len(data)), old, confidence=sure)
         settings = Settings("auto", also=update.also)
         needed = run(replace(update, methods=("auto",)), runs=runs).curves[0].queries_for_target
 

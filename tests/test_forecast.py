@@ -221,8 +221,12 @@ def test_a_baseline_within_a_budget_can_be_planned_from(tmp_path: Path) -> None:
     store = tmp_path / "masa.db"
     masa.baseline(data, "replay:old", budget=500, store=store)
     found = forecast(data, ReplayClient(data.predictions["old"]), errors=(0.05,), budgets=(100,), runs=10, store=store)
-    assert found.method == "adaptive"
-    assert any("what is not known of it adds" in note for note in found.notes)
+    whole = forecast(
+        data, ReplayClient(data.predictions["old"]), baseline="old", errors=(0.05,), budgets=(100,), runs=10, store=None
+    )
+    assert (found.items, found.method) == (500, "auto")
+    assert any("500 of 1,500 items" in note for note in found.notes)
+    assert found.buys[0].error > whole.buys[0].error
 
 
 def test_the_command_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

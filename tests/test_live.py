@@ -553,13 +553,14 @@ def test_a_baseline_within_a_budget_covers_every_stratum_and_its_doubt_counts(se
     assert (part.answers, part.complete) == (60, False)
     assert part.matrix is not None
     assert min(part.matrix.values.sum(axis=1)) > 0
-    found = masa.assess(data(), client(server), budget=60, store=store, limits=QUICK, seed=1)
-    old = masa.Column("old", ("pos",), np.zeros(300, np.int32))
-    exact = masa.assess(data(), client(server), baseline=old, budget=60, store=None, seed=1, method="adaptive")
+    server.change = lambda text, label: "neg" if "lovely" in text else label
+    found = masa.assess(data(), client(server), budget=300, store=store, limits=QUICK, seed=1)
+    assert (found.stopped, found.answers, found.items, found.moved) == ("exhausted", 60, 60, "yes")
+    assert "60 of 300 items" in " ".join(found.notes)
+    assert found.accuracy_change is not None
     assert found.error_bound is not None
-    assert exact.error_bound is not None
-    assert found.error_bound > 1.2 * exact.error_bound
-    assert "estimate from 60 answers" in " ".join(found.notes)
+    assert found.accuracy_change.high - found.accuracy_change.low > 0.05, "all of them were asked, but not all items"
+    assert found.error_bound > 0.05
 
 
 def test_data_that_grew_is_compared_on_the_items_both_have(server: Server, tmp_path: Path) -> None:
@@ -680,7 +681,7 @@ def test_a_batch_waits_for_its_last_answer_and_then_goes_on(tmp_path: Path) -> N
     assert found.errors > 0
 
 
-def test_an_accepted_run_of_chosen_items_is_compared_with_by_its_estimate(server: Server, tmp_path: Path) -> None:
+def test_an_accepted_run_of_chosen_items_stands_for_all(server: Server, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     baseline(data(), client(server), budget=300, store=store, limits=QUICK)
     server.change = lambda text, label: "neg" if "lovely" in text else label
@@ -689,28 +690,32 @@ def test_an_accepted_run_of_chosen_items_is_compared_with_by_its_estimate(server
     with opened(store) as kept:
         history.accept(kept, first.run)
     same = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK)
-    assert (same.method, same.moved, same.verdict != "changed") == ("adaptive", "no sign", True)
+    assert (same.method, same.moved, same.items, same.answers, same.verdict) == ("predictive", "no sign", 200, 200, "undecided")
     assert same.shift is not None
     assert first.shift is not None
-    assert same.shift.accuracy.old == pytest.approx(first.shift.accuracy.new)
+    assert same.shift.accuracy.old == pytest.approx(first.shift.accuracy.new, abs=0.003)
     server.change = lambda _text, _label: "neu"
     other = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, seed=1)
     assert (other.moved, other.verdict) == ("yes", "changed")
-    with pytest.raises(masa.UsageError, match=r"every item.s old answer") as told:
-        masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, method="predictive")
+    with pytest.raises(masa.UsageError, match="chose its items by their answers") as told:
+        masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, method="masa")
     assert told.value.exit_code == 2
 
 
-def test_an_accepted_estimate_for_another_mix_is_refused(server: Server, tmp_path: Path) -> None:
+def test_an_accepted_run_for_another_mix_is_weighed_anew(server: Server, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     baseline(data(), client(server), budget=300, store=store, limits=QUICK)
     mix = {"neg": 0.9, "neu": 0.05, "pos": 0.05}
     first = masa.assess(data(), client(server), budget=150, store=store, limits=QUICK, mix=mix)
     with opened(store) as kept:
         history.accept(kept, first.run)
-    with pytest.raises(masa.UsageError, match="another mix"):
-        masa.assess(data(), client(server), budget=150, store=store, limits=QUICK)
-    assert masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, mix=mix).moved == "no sign"
+    for wanted in (None, mix, {"neg": 0.05, "neu": 0.05, "pos": 0.9}):
+        found = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, mix=wanted)
+        assert (found.moved, found.answers) == ("no sign", 150)
+        assert found.shift is not None
+        weight = found.shift.old.values.sum(axis=1)
+        shares = np.bincount(data().label.codes) / 300 if wanted is None else list(wanted.values())
+        assert weight == pytest.approx(shares)
 
 
 def test_other_old_answers_make_another_run(server: Server, tmp_path: Path) -> None:
@@ -729,12 +734,19 @@ def test_a_store_of_an_older_masa_is_brought_up_to_date(tmp_path: Path, server: 
     store = tmp_path / "s.db"
     baseline(data(), client(server), budget=300, store=store, limits=QUICK)
     with database(store) as connection:
-        for column in ("batch", "chance", "batch_size"):
+        for column in ("batch", "chance", "batch_size", "stands", "adds"):
             connection.execute(f"ALTER TABLE call DROP COLUMN {column}")
         connection.execute("UPDATE alembic_version SET version_num = '0001'")
         connection.commit()
     found = masa.assess(data(), client(server), budget=100, store=store, limits=QUICK)
     assert (found.method, found.moved, found.answers) == ("predictive", "no sign", 100)
+    with database(store) as connection:
+        connection.execute("UPDATE call SET stands = NULL, adds = NULL")  # As an older one left them.
+        connection.commit()
+    with opened(store) as kept:
+        history.accept(kept, found.run)
+    with pytest.raises(masa.UsageError, match="does not say what they stand for"):
+        masa.assess(data(), client(server), budget=100, store=store, limits=QUICK)
 
 
 def test_a_full_disk_is_a_clear_error_and_what_was_written_stays(server: Server, tmp_path: Path) -> None:

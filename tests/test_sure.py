@@ -149,13 +149,16 @@ def test_a_missing_baseline_adds_its_doubt(tmp_path: Path) -> None:
     data = zoo(changed=0.0)
     store = tmp_path / "masa.db"
     masa.baseline(data, "replay:old", budget=600, store=store)
-    part = masa.assess(data, "replay:old", budget=600, store=store, method="post-stratified", seed=3)
-    whole = masa.assess(data, "replay:old", baseline="old", budget=600, store=None, method="post-stratified", seed=3)
-    assert part.readings is not None
-    assert whole.readings is not None
-    assert (part.readings.high - part.readings.low).sum() > (whole.readings.high - whole.readings.low).sum()
-    assert all(holds(0.0, interval) for interval in part.readings.recall.values())
-    assert part.readings.differing is None or part.readings.differing.low == 0.0
+    for method in ("auto", "post-stratified", "adaptive", "paired", "masa", "uniform"):
+        part = masa.assess(data, "replay:old", budget=600, store=store, method=method, seed=3)
+        whole = masa.assess(data, "replay:old", baseline="old", budget=600, store=None, method=method, seed=3)
+        assert part.readings is not None
+        assert whole.readings is not None
+        assert part.error_bound is not None
+        assert part.error_bound > 0.0
+        assert ((part.readings.high - part.readings.low) > 0.0).all()
+        assert all(holds(0.0, interval) for interval in part.readings.recall.values())
+        assert part.readings.differing is None or part.readings.differing.low == 0.0 < part.readings.differing.high
 
 
 def test_strict_intervals_hold_whenever_one_looks() -> None:
@@ -448,11 +451,13 @@ def test_a_label_that_an_accepted_run_never_asked_about_is_not_known_from_it(str
     else:
         pytest.fail("it asks about every label")
     assert main(["accept", str(first.run), "--store", str(store)]) == 0
-    again = masa.assess(data, "replay:new", budget=3000, store=store, tolerance="recall=5%")
-    assert again.verdict == "undecided"
-    assert again.readings is not None
-    assert again.readings.recall["rare"].high > 0.0
-    assert not again.surprising
+    for tolerance in ("recall=5%", "precision=5%", "entry=5%", "accuracy=0.2%"):
+        again = masa.assess(data, "replay:new", budget=3000, store=store, tolerance=tolerance, seed=len(tolerance))
+        assert again.verdict == "undecided"
+        assert not again.surprising
+        assert again.error_bound is not None
+        assert again.error_bound > 6 / 2006
+        assert any("nothing about 1 of the labels ('rare')" in note for note in again.notes)
 
 
 def test_groups_allow_for_what_failed() -> None:

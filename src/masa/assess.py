@@ -21,7 +21,7 @@ from masa.intervals import normal
 from masa.live import Choice, Session, Spending
 from masa.moved import differences, moved
 from masa.objective import Objective, Tolerance
-from masa.old import ADAPTIVE, Old, comparable, compared, keys, odd_answers, version
+from masa.old import Old, comparable, compared, keys, narrowed, odd_answers, version
 from masa.plan import Plan, Settings
 from masa.records import (
     ERROR,
@@ -38,6 +38,9 @@ from masa.store import DEFAULT, Store, opened
 from masa.strata import Strata
 from masa.sure import Looks, judged
 from masa.weighed import Draws
+
+ADAPTIVE = ("masa", "adaptive", "paired")
+"""Methods that choose strata by their answers."""
 
 MOST_ITEMS = 20
 """Changed items that are named."""
@@ -111,18 +114,18 @@ async def assess_async(
             hint="give a budget no smaller than it",
         )
     with opened(store) as kept:
-        data, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
+        whole, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
+        data, old = narrowed(whole, old)
         folder = None if store is None else kept.path.parent / "cache"
         data, chosen = with_cheap_model(data, old, chosen, folder=folder, progress=progress)
         plan = Plan.of(data, old, chosen)
-        _refuse_other_strata(old, chosen, plan)
         draft = Draft(
             name=name,
             kind="assess",
             settings=_identity(chosen, plan, old),
             comparable=comparable(asked, data),
-            keys=keys(data),
-            data=data.fingerprint(),
+            keys=keys(whole),
+            data=whole.fingerprint(),
             baseline=old.run,
         )
         run, notes = live.choose(kept, draft, Choice(resume, fresh))
@@ -198,7 +201,7 @@ def conclude(
     if len(places) and (draws is None or draws.batch.any() or plan.exhausted(places)):
         # Of canaries alone, which were not drawn at random, nothing follows for the others.
         found = plan.estimated(old, places, answers, draws, finite=finite)
-        notes += _cautions(strata, places, old, plan.method)
+        notes += _cautions(strata, places, plan.method)
         if draws is not None and (before := int(np.count_nonzero(draws.chance))) < len(places):
             notes.append(
                 f"method adaptive from answer {before + 1:,} on: the labels told the new answers better than the old answers did"
@@ -243,7 +246,7 @@ def conclude(
         differing=len(differing),
         changed_items=tuple(item for _, item in zip(range(MOST_ITEMS), differing.values(), strict=False)),
         api_version=Versions(old.version, called),
-        uniform_queries=None if found is None else uniform_queries(found, strata, finite=finite),
+        uniform_queries=None if found is None or old.stands is not None else uniform_queries(found, strata, finite=finite),
         method=plan.method,
         seed=settings.seed,
         sides=sides,
@@ -275,7 +278,7 @@ def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Cli
             raise UsageError(
                 f"{client!r} is not a client that can be made here", hint=f"give a function, or one of {known or 'no columns'}"
             )
-        return ReplayClient(data.predictions[column])
+        return ReplayClient(data.predictions[column], rows=data.rows)
     return client if isinstance(client, Client) else Function(client)
 
 
@@ -286,29 +289,6 @@ def budgeted(client: Client, budget: int | None, money: "float | str | None") ->
     if money is not None and not client.priced:
         raise UsageError("a budget in money needs a price", hint="tell what a call costs, or give a budget in queries")
     return Spending(budget, None if money is None else billionths(money))
-
-
-def _refuse_other_strata(old: Old, settings: Settings, plan: Plan) -> None:
-    """Raise if the old answers were drawn adaptively from other strata: what they weigh would be wrong."""
-    if old.drawn is None:
-        return
-    difficulty, how = plan.difficulty, old.drawn["method"]
-    mix = None if settings.mix is None else dict(settings.mix)
-    if how != "masa" and old.estimate is not None and old.drawn.get("mix") == mix:
-        return
-    if how != "masa":
-        raise UsageError(
-            f"run {old.run}, the baseline, asked {len(old.places):,} of {len(plan.strata.items):,} items, chosen by the method "
-            f"{how} for other data or another mix: they cannot stand for all of them here",
-            hint="give the same data and --mix as then, or make a baseline with masa baseline",
-        )
-    if (old.drawn["levels"], old.drawn["difficulty"]) != (settings.levels, difficulty) or plan.method != "masa":
-        was = f"{old.drawn['levels']} levels of {old.drawn['difficulty'] or 'nothing'}"
-        raise UsageError(
-            f"run {old.run}, the baseline, chose its items adaptively from {was}, not from {settings.levels} levels of "
-            f"{difficulty or 'nothing'}: its answers cannot be weighed here",
-            hint="assess with --method masa and the same difficulty and levels, or make a baseline with masa baseline",
-        )
 
 
 def _identity(settings: Settings, plan: Plan, old: Old) -> dict[str, Any]:
@@ -334,18 +314,15 @@ def _missed(answers: int, differing: int, confidence: float) -> str:
     )
 
 
-def _cautions(strata: Strata, places: Ints, old: Old, method: str) -> list[str]:
+def _cautions(strata: Strata, places: Ints, method: str) -> list[str]:
     notes = []
-    for when, asked in (("", places), (" in the baseline", old.places)):
-        answered = np.bincount(strata.label[strata.of(asked)], minlength=len(strata.labels))
-        blind = [repr(strata.labels[i]) for i in np.flatnonzero((strata.label_weight > 0.0) & (answered == 0))]
-        if blind:
-            some = ", ".join(blind[:5]) + (", ..." if len(blind) > 5 else "")
-            so = "is taken to be as before" if method == "predictive" else "counts as zero"
-            notes.append(f"nothing was asked{when} about {len(blind)} of the labels ({some}): their part of the matrix {so}")
-    if not old.complete:
-        notes.append(f"the old matrix is an estimate from {len(old.places):,} answers; the interval and the error allow for that")
-    if method in ADAPTIVE and method != "predictive" and len(places) < len(strata.items):
+    answered = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels))
+    blind = [repr(strata.labels[i]) for i in np.flatnonzero((strata.label_weight > 0.0) & (answered == 0))]
+    if blind:
+        some = ", ".join(blind[:5]) + (", ..." if len(blind) > 5 else "")
+        so = "is taken to be as before" if method == "predictive" else "counts as zero"
+        notes.append(f"nothing was asked about {len(blind)} of the labels ({some}): their part of the matrix {so}")
+    if method in ADAPTIVE and len(places) < len(strata.items):
         notes.append(
             "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
             "look a little better than it is (docs/sure.md); --method post-stratified is free of that"
@@ -462,6 +439,8 @@ class Told:
 def _close(store: Store, session: Session, result: Assessment, found: Estimated | None) -> None:
     if result.stopped in ("interrupted", "failures"):
         history.pause(store, session.run.id, result.stopped)
-    else:
-        estimate = {} if found is None else {"estimate": found.kept()}
-        history.finish(store, session.run.id, result.stopped, session.kept(result.to_dict()) | estimate)
+        return
+    if found is not None:
+        key = keys(session.data).tolist()
+        journal.weigh(store, session.run.id, {key[place]: told for place, told in found.stands().items()})
+    history.finish(store, session.run.id, result.stopped, session.kept(result.to_dict()))

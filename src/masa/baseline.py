@@ -19,12 +19,11 @@ from masa.history import Draft, Run
 from masa.intervals import share
 from masa.journal import Past
 from masa.live import Choice, Session, Spending
-from masa.old import comparable, keys, laid_over, odd_answers
+from masa.old import comparable, keys, laid_over, narrowed, odd_answers
 from masa.plan import Settings, stratified
 from masa.records import ERROR, Answer, Baseline, Column, Floats, Progress, Query
-from masa.sampler import Sampler, counted
+from masa.sampler import Sampler
 from masa.store import DEFAULT, Store, call, opened
-from masa.strata import Strata
 
 
 async def baseline_async(
@@ -181,15 +180,10 @@ def _concluded(
     matrix = version = None
     repeated = contradicted = 0
     if past.answers:
-        same, old = laid_over(store, data, run)
-        strata = Strata.build(same.label)
+        same, old = narrowed(*laid_over(store, data, run))
+        strata, _ = stratified(same, old, Settings(levels=1))
         notes = (*notes, *odd_answers(data, old.answers))
-        matrix = (
-            estimate.true_matrix(strata, old.answers)
-            if old.complete
-            else estimate.matrix(counted(strata, old.places, old.answers))
-        )
-        matrix = matrix.labelled()
+        matrix = estimate.true_matrix(strata, old.answers).labelled()
         version, repeated, contradicted = old.version, old.repeated, old.contradicted
     if 0 < repeated < run.settings.get("repeat", 0):
         notes = (*notes, f"only {repeated:,} of {run.settings['repeat']:,} items could be asked twice within the budget")

@@ -1,12 +1,12 @@
 """From old and new answers to a change: how large, how sure, where, and whether it matters."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from masa import estimate, intervals
+from masa import intervals
 from masa.dataset import Dataset
 from masa.intervals import Sample, Spread, Table, Weights
 from masa.old import Old
@@ -24,7 +24,6 @@ from masa.records import (
     Shift,
     Surprise,
     Tally,
-    in_order,
 )
 from masa.sampler import counted
 from masa.strata import Strata
@@ -34,8 +33,8 @@ from masa.weighed import Draws, weighed
 SURPRISING = 0.05
 """An entry that moved is told if an entry that did not would look like it less often than this."""
 
-FEW_OLD = 5
-"""Old answers about a label, where not all are known: with fewer nothing about it is surprising."""
+FEW = 5
+"""Answers about a label, where its items stand for others besides: with fewer nothing about it is surprising."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,22 +47,22 @@ class Estimated:
     deviations: Floats
     """(L, P) of the entries of the shift"""
     old_blind: float = 0.0
+    lost: float = 0.0
+    """the share of all items of whose label nothing was known before"""
     groups: "tuple[tuple[float, Spread] | None, ...]" = ()
     """by group, the change of its share of right answers, and how far that may be off"""
     now: tuple[Sample, ...] = ()
     """the answers, as the estimate weighs them"""
     then: tuple[Sample, ...] = ()
     """old answers, where the old matrix is no more than an estimate from them"""
-    scatter: Floats | None = None
-    """(L, P) of the old matrix, where it was estimated by an earlier run"""
     pairs: bool = False
-    """whether the old matrix was estimated from the same items as the new one"""
+    """whether both matrices are estimates from the same items, which stand for others besides"""
     differing: float | None = None
     """the share of answers that are not as before, where that is known of pairs"""
     sequence: Sequence | None = None
     """the answers in the order of their draws, where intervals are to hold at all times at once"""
-    batches: "Callable[[], Estimated] | None" = None
-    """gives what the same draws say as batches of one, which is what is kept of them"""
+    batches: "Callable[[], tuple[Sample, ...]] | None" = None
+    """gives the same answers as batches of one, which is what is kept of them"""
 
     def labelled(self) -> "Estimated":
         """Leave out the row of items without a label, of which nothing is estimated."""
@@ -72,19 +71,10 @@ class Estimated:
         now, then = (tuple(one.take(one.label < count) for one in side) for side in (self.now, self.then))
         return replace(self, shift=shift, deviations=self.deviations[:count], now=now, then=then)
 
-    def kept(self) -> dict[str, Any]:
-        """Give the new matrix and how sure it is, to be compared with later."""
-        if self.batches is not None:
-            return self.batches().kept()
-        matrix = self.shift.new
-        return {
-            "labels": list(matrix.labels),
-            "predictions": list(matrix.predictions),
-            "values": matrix.values.tolist(),
-            "matrix": asdict(self.matrix),
-            "accuracy": asdict(self.accuracy),
-            "deviations": self.deviations.tolist(),
-        }
+    def stands(self) -> dict[int, tuple[float, float]]:
+        """Give, by place, the share of all items that each answer stands for, and what it adds to the variance."""
+        samples = self.now if self.batches is None else self.batches()
+        return {place: (share, adds) for one in samples for place, share, adds in one.weights()}
 
     def interval(self, confidence: float, z: float | None = None) -> Interval:
         """Give the interval for the change of accuracy, of z standard errors if it was looked at before.
@@ -101,8 +91,10 @@ class Estimated:
             reach = careful.reach(intervals.normal(confidence) if z is None else z)
             below, above = max(below, reach), max(above, reach)
         failed_then, failed_now = (share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new))
-        low, high = change - below - failed_then - self.old_blind, change + above + failed_now + self.accuracy.blind
-        return self.possible(change, low, high)
+        lost = self.lost * (1.0 + abs(change))
+        below += failed_then + self.old_blind + lost
+        above += failed_now + self.accuracy.blind + lost
+        return self.possible(change, change - below, change + above)
 
     def possible(self, change: float, low: float, high: float) -> Interval:
         """Cut an interval for the change of accuracy at what can be: nothing is right, or everything."""
@@ -116,7 +108,7 @@ class Estimated:
         """Give what the Frobenius error of the shift stays below; what failed may be any answer."""
         known = self.matrix.bound(confidence) if self.sequence is None else self.sequence.radius(confidence)
         failed = share_of(ERROR, self.shift.old) + share_of(ERROR, self.shift.new)
-        return min(intervals.LARGEST, known + intervals.LARGEST * failed)
+        return min(intervals.LARGEST, known + intervals.LARGEST * (failed + self.lost))
 
     def spread(self, table: Weights, before: Weights | None = None) -> Spread:
         """Tell how far the change of a sum over the matrix may be off; before is the old matrix's table, if another."""
@@ -126,7 +118,7 @@ class Estimated:
     @property
     def old_known(self) -> bool:
         """Whether the old matrix is known, and not only estimated."""
-        return not self.then and self.scatter is None and not self.pairs
+        return not self.then and not self.pairs
 
     def of_label(self, row: int) -> "Estimated":
         """Keep the answers about one label; tables for their sums have one row."""
@@ -135,7 +127,6 @@ class Estimated:
             self,
             now=now,
             then=then,
-            scatter=None if self.scatter is None else self.scatter[row : row + 1],
             sequence=None if self.sequence is None else self.sequence.of_label(row),
         )
 
@@ -144,13 +135,10 @@ class Estimated:
         parts = [codes for one in (*self.now, *self.then) for codes in (one.new, one.old)]
         if self.sequence is not None:
             parts += [codes[self.sequence.label == 0] for codes in (self.sequence.new, self.sequence.old)]
-        if self.scatter is not None:
-            parts.append(np.flatnonzero(self.scatter.any(axis=0)))
         return np.unique(np.concatenate([np.zeros(0, np.int64), *parts]))
 
     def _before(self, table: Weights) -> Spread:
-        old = Spread(0.0 if self.scatter is None else table.squares(self.scatter), 0.0)
-        return sum((one.of(table) for one in self.then), old)
+        return sum((one.of(table) for one in self.then), Spread(0.0, 0.0))
 
 
 def right_answers(matrix: Matrix) -> Floats:
@@ -163,60 +151,33 @@ def estimated_in_sequence(layout: Layout, strata: Strata, old: Old, places: Ints
     shift, found = in_sequence(layout, strata, places, answers, draws, old=old.answers)
     spread, rough = Spread(found.variance, 0.0), found.deviations(*shift.values.shape)
 
-    def batches() -> Estimated:
-        again = weighed(layout, strata, places, answers, draws, old=old.answers)
-        return Estimated(again.shift, again.matrix, again.accuracy, again.deviations)
+    def batches() -> tuple[Sample, ...]:
+        return (weighed(layout, strata, places, answers, draws, old=old.answers).sample,)
 
     return Estimated(shift, spread, spread, rough, differing=found.differing(), sequence=found, batches=batches)
 
 
 def estimated(strata: Strata, old: Old, places: Ints, answers: Column, *, finite: bool) -> Estimated:
-    """Estimate the shift: by pairs of old and new answers where that is the surer way, else from each side alone."""
-    if old.complete:
-        before = Column(old.answers.name, old.answers.values, old.answers.codes[places])
-        both = paired(strata, places, before, answers, all_old=old.answers, finite=finite)
-        matrix, accuracy, deviations = both.matrix, both.accuracy, both.deviations
-        before_too: tuple[Sample, ...] = ()
-        if not finite:
-            # Where an API contradicts itself, its old answers are one sample of what they might have been.
-            then, rest = counted(strata, old.places, old.answers), 1.0 - both.lean
-            noisy = _weighed_by(strata, old.places, old.answers, both.shift, finite=False)
-            before_too = (replace(noisy, adds=noisy.adds * rest**2),)
-            matrix += intervals.matrix_spread(then, strata.size, finite=False).times(rest)
-            accuracy += intervals.accuracy_spread(then, strata.size, finite=False).times(rest)
-            side = _on(then, both.shift.new.predictions)
-            deviations = np.hypot(
-                deviations,
-                rest * intervals.entry_deviations(side, strata.size, rates=_rates(both.shift.old, both.shift), finite=False),
-            )
-        return Estimated(both.shift, matrix, accuracy, deviations, now=(both.sample,), then=before_too, differing=both.differing)
-    if old.estimate is not None:
-        return _since(strata, old.estimate, places, answers, finite=finite)
-    then, now = counted(strata, old.places, old.answers), counted(strata, places, answers)
-    shift = Shift(estimate.matrix(then), estimate.matrix(now), estimate.stratum_reports(now, strata))
-    rates = _rates(shift.old, shift)
-    sides = [_on(tally, shift.new.predictions) for tally in (then, now)]
-    both_deviations = [intervals.entry_deviations(side, strata.size, rates=rates, finite=finite) for side in sides]
-    matrices = [intervals.matrix_spread(side, strata.size, finite=finite) for side in (then, now)]
-    accuracies = [intervals.accuracy_spread(side, strata.size, finite=finite) for side in (then, now)]
-    alone = Estimated(
-        shift,
-        matrices[0] + matrices[1],
-        replace(accuracies[0] + accuracies[1], blind=accuracies[1].blind),
-        np.hypot(*both_deviations),
-        accuracies[0].blind,
-        now=(_weighed_by(strata, places, answers, shift, finite=finite),),
-        then=(_weighed_by(strata, old.places, old.answers, shift, finite=finite),),
-    )
-    shared, first, second = np.intersect1d(old.places, places, return_indices=True)
-    if not len(shared):
-        return alone
-    a, b = (Column(side.name, side.values, side.codes[at]) for side, at in ((old.answers, first), (answers, second)))
-    both = paired(strata, shared, a, b, finite=finite)
-    # By a margin: pairs look sure when they happen to show few differences, and choosing them then would hide change.
-    sure = both.matrix.error2 + 1.64 * both.matrix.deviation < alone.matrix.error2
-    surer = sure and both.matrix.blind <= max(matrices[0].blind, matrices[1].blind)
-    return by_pairs(both) if surer else alone
+    """Estimate the shift from answers that were drawn inside strata, by pairs of old and new ones."""
+    before = Column(old.answers.name, old.answers.values, old.answers.codes[places])
+    if old.stands is not None:  # What was asked is a sample of all items, in the proportions of the strata.
+        return replace(by_pairs(paired(strata, places, before, answers, finite=False)), lost=old.lost)
+    both = paired(strata, places, before, answers, all_old=old.answers, finite=finite)
+    matrix, accuracy, deviations = both.matrix, both.accuracy, both.deviations
+    before_too: tuple[Sample, ...] = ()
+    if not finite:
+        # Where an API contradicts itself, its old answers are one sample of what they might have been.
+        then, rest = counted(strata, old.places, old.answers), 1.0 - both.lean
+        noisy = _weighed_by(strata, old.places, old.answers, both.shift, finite=False)
+        before_too = (replace(noisy, adds=noisy.adds * rest**2),)
+        matrix += intervals.matrix_spread(then, strata.size, finite=False).times(rest)
+        accuracy += intervals.accuracy_spread(then, strata.size, finite=False).times(rest)
+        side = _on(then, both.shift.new.predictions)
+        deviations = np.hypot(
+            deviations,
+            rest * intervals.entry_deviations(side, strata.size, rates=_rates(both.shift.old, both.shift), finite=False),
+        )
+    return Estimated(both.shift, matrix, accuracy, deviations, now=(both.sample,), then=before_too, differing=both.differing)
 
 
 def by_pairs(both: Paired) -> Estimated:
@@ -254,28 +215,6 @@ def _weighed_by(strata: Strata, places: Ints, answers: Column, shift: Shift, *, 
     )
 
 
-def _since(strata: Strata, then: Mapping[str, Any], places: Ints, answers: Column, *, finite: bool) -> Estimated:
-    """Estimate the shift since an estimate that was made earlier."""
-    now = counted(strata, places, answers)
-    before = Matrix(tuple(then["labels"]), tuple(then["predictions"]), np.array(then["values"], np.float64))
-    after = estimate.matrix(now)
-    names = in_order(before.predictions + after.predictions)
-    shift = Shift(before.on(names), after.on(names), estimate.stratum_reports(now, strata))
-    deviations = intervals.entry_deviations(_on(now, names), strata.size, rates=_rates(shift.old, shift), finite=finite)
-    scatter = Matrix(before.labels, before.predictions, np.array(then["deviations"], np.float64)).on(names).values
-    matrix, accuracy = (Spread.from_dict(then[key]) for key in ("matrix", "accuracy"))
-    mine = intervals.accuracy_spread(now, strata.size, finite=finite)
-    return Estimated(
-        shift,
-        matrix + intervals.matrix_spread(now, strata.size, finite=finite),
-        replace(mine + accuracy, blind=mine.blind),
-        np.hypot(scatter, deviations),
-        accuracy.blind,
-        now=(_weighed_by(strata, places, answers, shift, finite=finite),),
-        scatter=scatter,
-    )
-
-
 def estimated_in_batches(
     layout: Layout,
     strata: Strata,
@@ -292,7 +231,8 @@ def estimated_in_batches(
     found = weighed(layout, strata, places, answers, draws, old=old.answers, group=group, rest=rest, finite=finite)
     blind = found.accuracy.blind
     known: dict[str, Any] = {"groups": found.groups, "now": (found.sample,), "differing": found.differing}
-    if finite:
+    known |= {"pairs": old.stands is not None, "lost": old.lost}
+    if finite or known["pairs"]:
         return Estimated(found.shift, found.matrix, found.accuracy, found.deviations, blind, **known)
     # Where an API contradicts itself, its old answers are one sample of what they might have been.
     then = counted(strata, old.places, old.answers)
@@ -322,21 +262,30 @@ def by_group(
     code = {name: place for place, name in enumerate(old.answers.values)}
     right = np.array([code.get(name, -1) for name in data.label.values], np.int64)[data.label.codes] == old.answers.codes
     items = np.bincount(group.codes[data.labelled], minlength=len(group.values))
-    before = np.bincount(group.codes, right, len(group.values)) / np.maximum(items, 1)
+    stands = data.labelled.astype(np.float64) if old.stands is None else old.stands
+    together = np.bincount(group.codes, stands, len(group.values))
+    together[together <= 0.0] = 1.0
+    before = np.bincount(group.codes, right * stands, len(group.values)) / together
     asked = np.bincount(group.codes[places[data.labelled[places]]], minlength=len(group.values))
 
     z = reach(1.0 - (1.0 - confidence) / (1 + np.count_nonzero(items)))
 
     failed = (old.answers.codes == code.get(ERROR, -1)) & data.labelled
-    failed_then = (np.bincount(group.codes, failed, len(group.values)) / np.maximum(items, 1)).tolist()
+    failed_then = (np.bincount(group.codes, failed * stands, len(group.values)) / together).tolist()
     failed_now = _failed_by_group(found.now, group).tolist()
+
+    share = items / max(int(items.sum()), 1)
+    gone = (old.lost / np.maximum(share + old.lost, 1e-300)).tolist()  # Those of lost labels may be anywhere.
 
     def interval(change: float, spread: Spread, less: float, more: float) -> Interval:
         """Those that failed then may have been right, and so may those that failed now."""
         below, above = spread.ends(confidence, z)
         return Interval(change, max(-1.0, change - below - less), min(1.0, change + above + more))
 
-    changes = [None if told is None else interval(*told, failed_then[g], failed_now[g]) for g, told in enumerate(found.groups)]
+    changes = [
+        None if told is None else interval(*told, failed_then[g] + gone[g], failed_now[g] + gone[g])
+        for g, told in enumerate(found.groups)
+    ]
     reports = tuple(
         GroupReport(name, int(items[g]), int(asked[g]), float(before[g]), changes[g]) for g, name in enumerate(group.values)
     )
@@ -347,7 +296,8 @@ def by_group(
     best, worst = found.groups[top], found.groups[bottom]
     if best is None or worst is None or top == bottom:
         return reports, None
-    less, more = failed_then[top] + failed_now[bottom], failed_now[top] + failed_then[bottom]
+    lost = gone[top] + gone[bottom]
+    less, more = failed_then[top] + failed_now[bottom] + lost, failed_now[top] + failed_then[bottom] + lost
     change = interval(best[0] - worst[0], best[1] + worst[1], less, more)
     return reports, Gap(group.values[top], group.values[bottom], float(before[top] - before[bottom]), change)
 
@@ -385,9 +335,7 @@ def surprising(found: Estimated, strata: Strata, places: Ints) -> tuple[Surprise
     shift = found.shift
     failed_then, failed_now = (answered_so(ERROR, matrix) for matrix in (shift.old, shift.new))
     before, now = (_rates(matrix, shift) for matrix in (shift.old, shift.new))
-    known = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels)) > 0
-    for one in found.then:
-        known[: len(shift.values)] &= np.bincount(one.label, minlength=len(shift.values)) >= FEW_OLD
+    known = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels)) >= (FEW if found.pairs else 1)
     told = []
     for i, j in zip(*np.nonzero(np.abs(shift.values) > 1e-12), strict=True):
         label, prediction = shift.new.labels[i], shift.new.predictions[j]

@@ -21,7 +21,7 @@ from masa.dataset import Dataset, read
 from masa.engine import Limits
 from masa.errors import ConfigError, MasaError
 from masa.objective import Objective, Tolerance
-from masa.old import columned, compared
+from masa.old import columned, compared, narrowed
 from masa.plan import Plan, stratified
 from masa.plan import Settings as AssessSettings
 from masa.records import Assessment, Column
@@ -260,7 +260,7 @@ def made(api: Api, data: Dataset, inputs: tuple[str, ...]) -> Client:
     """Make the client, with secrets from the environment."""
     kind, _, argument = api.client.partition(":")
     if kind == "replay":
-        return ReplayClient(data.predictions[argument], checked(ReplayOptions, api.options, where="[api]"))
+        return ReplayClient(data.predictions[argument], checked(ReplayOptions, api.options, where="[api]"), rows=data.rows)
     client = clients.make(api.client, api.options, Context(data.labels, inputs, os.environ))
     for name in client.columns:
         if name not in inputs:
@@ -319,7 +319,7 @@ def validated(task: Task) -> Validated:
             if run is not None:
                 found = f"run {run.id} of {run.created[:10]}"
                 try:
-                    data, old = compared(kept, data, task.client, None, name=config.name)
+                    data, old = narrowed(*compared(kept, data, task.client, None, name=config.name))
                 except MasaError as exc:
                     notes.append(f"{exc.message} (a new masa baseline mends that)")
                 else:

@@ -48,10 +48,9 @@ class Dataset:
         return f"<Dataset {self.source}: {len(self):,} items, {len(self.label.values):,} labels>"
 
     def item(self, place: int) -> Item:
-        """Give an item as a client sees it."""
-        if self.inputs is None:
-            return Item(place, {})
-        return Item(place, self.inputs.of(place if self.rows is None else int(self.rows[place])))
+        """Give an item as a client sees it: at its place among all that were read."""
+        row = place if self.rows is None else int(self.rows[place])
+        return Item(row, {} if self.inputs is None else self.inputs.of(row))
 
     def name(self, place: int) -> str:
         """Give what people call an item: its id, or else its row."""

@@ -25,6 +25,12 @@ def matrix(tally: Tally) -> Matrix:
 
 def true_matrix(strata: Strata, answers: Column) -> Matrix:
     """Compute the confusion matrix of an API whose answer to every item is known."""
+    if strata.each is not None:
+        label = strata.label[strata.of_position].astype(np.int64) * len(answers.values)
+        entries = np.bincount(
+            label + answers.codes[strata.items], strata.each[strata.items], len(strata.labels) * len(answers.values)
+        )
+        return Matrix(strata.labels, answers.values, entries.astype(np.float64).reshape(len(strata.labels), -1))
     shares = stratum_shares(strata, answers)
     values = np.zeros((len(strata.labels), len(answers.values)))
     np.add.at(values, strata.label, strata.weight[:, None] * shares)

@@ -15,9 +15,10 @@ from masa.clues import ranks
 from masa.dataset import Dataset
 from masa.errors import UsageError
 from masa.history import Run
+from masa.intervals import UNKNOWN
 from masa.learned import Learned, chances, from_run, picked
 from masa.live import free
-from masa.old import Old, compared
+from masa.old import Old, compared, narrowed
 from masa.plan import Settings
 from masa.records import (
     ERROR,
@@ -117,7 +118,7 @@ class Made:
             old=OLD,
             old_confidence=None if self.known.confidence is None else SURE_OF_OLD,
             also=self.settings.also,
-            text=inputs.columns[0] if inputs is not None and len(inputs.columns) == 1 and self.known.complete else None,
+            text=inputs.columns[0] if inputs is not None and len(inputs.columns) == 1 else None,
             difficulty="given",
             levels=self.settings.levels,
             methods=methods,
@@ -146,16 +147,29 @@ class Made:
 
     def replays(self, share: float, *, budgets: Sequence[int], error: float, truer: float) -> Replay:
         """Play many assessments with each method, the errors of those that are scaled being that many times as large."""
-        parts = []
+        parts, beyond = [], self.beyond(share)
         for scaled in (True, False):
             methods = [name for name in self.methods if (name in SCALED) is scaled]
             aim = _aimed(error, truer) if scaled else error
             if methods:
+                aim = sqrt(max(aim**2 - UNKNOWN * beyond, LEAST_ERROR**2))
                 parts.append((scaled, self.replay(share, methods=methods, budgets=budgets, error=aim)))
-        curves = {curve.method: _times(curve, truer) if scaled else curve for scaled, played in parts for curve in played.curves}
+        curves = {
+            curve.method: _and(_times(curve, truer) if scaled else curve, beyond)
+            for scaled, played in parts
+            for curve in played.curves
+        }
         notes = tuple(dict.fromkeys(note for _, played in parts for note in played.notes))
         ordered = tuple(curves[name] for name in self.methods)
         return replace(parts[0][1], curves=ordered, target_error=error, notes=notes)
+
+    def beyond(self, share: float) -> float:
+        """Give the squared error of the shift that is left when all is asked, because these items stand for others."""
+        if self.known.stands is None or self.known.beyond is None:
+            return 0.0
+        new = self._new(share, 0)
+        apart = self.old.on(new.values).codes != new.codes
+        return 2.0 * float((self.known.stands * self.known.beyond)[apart].sum())
 
     def ended(self, share: float, stopping: Stopping, *, budget: int | None) -> StoppingReport:
         """Play a few whole assessments, of an API that contradicts itself as much as this one does."""
@@ -163,7 +177,7 @@ class Made:
         return rehearse(
             data,
             new=data.predictions[NEW],
-            old=replace(self.known, answers=self.old, places=np.arange(len(data)), complete=True, again={}),
+            old=replace(self.known, answers=self.old, again={}),
             settings=replace(self.settings, method=self.methods[0], canary=0, strict=False),
             stopping=stopping,
             budget=budget,
@@ -254,7 +268,7 @@ def forecast(
     """
     chosen = settings or Settings()
     with opened(store) as kept:
-        data, old = compared(kept, data, client, baseline, name=name, confidence=chosen.old_confidence, force=force)
+        data, old = narrowed(*compared(kept, data, client, baseline, name=name, confidence=chosen.old_confidence, force=force))
         found, run = _earlier(kept, name)
         share, why = (found, _said(run)) if changed is None else (changed, "as you say")
         if not 0.0 < share <= 1.0:
@@ -285,7 +299,10 @@ def forecast(
         case.tell("until an assessment stops", 0.8 + 0.2 * number / len(wanted))
         beyond = played.no_change_error is not None and error >= played.no_change_error
         least = error == played.target_error and not beyond
-        queries = {curve.method: curve.queries_for_target if least else queries_for(curve, error) for curve in played.curves}
+        queries = {
+            curve.method: curve.queries_for_target if least and old.stands is None else queries_for(curve, error)
+            for curve in played.curves
+        }
         ended = None if beyond else case.ended(share, Stopping(_aimed(error, first), confidence=chosen.confidence), budget=None)
         until = None if ended is None or ended.early < 0.5 else round(ended.queries_mean)
         costs.append(Cost(error, queries, until, beyond))
@@ -349,6 +366,25 @@ def _times(curve: Curve, factor: float) -> Curve:
     )
 
 
+def _and(curve: Curve, more: float) -> Curve:
+    """Give a curve whose squared errors are larger by so much."""
+    if not more:
+        return curve
+
+    def quantile(root: float, mean2: float) -> float:
+        return sqrt(root**2 + more * (root**2 / mean2 if mean2 > 0.0 else UNKNOWN))
+
+    points = [(point, point.root_mean_squared_error**2) for point in curve.path]
+    both = zip(curve.error_quantile, curve.mean_squared_error, strict=True)
+    return replace(
+        curve,
+        mean_squared_error=tuple(value + more for value in curve.mean_squared_error),
+        error_quantile=tuple(quantile(*pair) for pair in both),
+        path=tuple(Point(one.queries, sqrt(mean2 + more), quantile(one.error_quantile, mean2)) for one, mean2 in points),
+        queries_for_target=None,
+    )
+
+
 def made(
     data: Dataset,
     old: Old,
@@ -363,13 +399,11 @@ def made(
     if not data.labelled.all():
         data, old = _labelled(data, old)
     answers = old.answers
-    if not old.complete or len(old.places) != len(data) or ERROR in answers.values:
+    if ERROR in answers.values:
         answers = _filled(data, old)
     numbers: dict[str, Floats] = {} if old.confidence is None else {SURE_OF_OLD: old.confidence}
     hardness = data.difficulty if data.difficulty is not None else old.confidence
     known = tuple(methods or ("auto", "masa", "post-stratified"))
-    if not old.complete:
-        known = tuple("adaptive" if name == "auto" else name for name in known)
     if data.group is not None:
         if methods and tuple(methods) != ("predictive",):
             raise UsageError("only the method predictive knows groups", hint="leave out --method")
@@ -389,23 +423,23 @@ def _labelled(data: Dataset, old: Old) -> tuple[Dataset, Old]:
     keep = np.flatnonzero(data.labelled)
     place = np.full(len(data), -1)
     place[keep] = np.arange(len(keep))
-    mine = data.labelled[old.places]
     return data.take(keep), replace(
         old,
-        places=place[old.places[mine]],
-        answers=Column(old.answers.name, old.answers.values, old.answers.codes[mine]),
+        places=np.arange(len(keep)),
+        answers=Column(old.answers.name, old.answers.values, old.answers.codes[keep]),
         confidence=None if old.confidence is None else old.confidence[keep],
+        stands=None if old.stands is None else old.stands[keep],
+        beyond=None if old.beyond is None else old.beyond[keep],
         again={int(place[item]): again for item, again in old.again.items() if place[item] >= 0},
     )
 
 
 def _filled(data: Dataset, old: Old) -> Column:
-    """Give every item an old answer, those without one or where it failed that of another item with the same label."""
+    """Give every item an old answer, those where it failed that of another item with the same label."""
     luck = np.random.default_rng(0)
     names = tuple(name for name in old.answers.values if name != ERROR)
     answers = old.answers.on((*names, ERROR))
-    codes = np.full(len(data), -1, np.int32)
-    codes[old.places] = np.where(answers.codes < len(names), answers.codes, -1)
+    codes = np.where(answers.codes < len(names), answers.codes, -1).astype(np.int32)
     all_told = codes[codes >= 0]
     if not len(all_told):
         raise UsageError("all calls of the baseline failed: there is nothing to plan from", hint="make another (masa baseline)")
@@ -475,8 +509,6 @@ def _cautions(old: Old, run: Run | None, truer: float) -> list[str]:
     ]
     if run is not None and abs(truer - 1.0) > TOLD:
         notes.append(f"errors are taken to be {truer:.2f} times as large as in what is made up, as that of run {run.id} was")
-    if not old.complete:
-        notes.append("the old matrix is an estimate: what is not known of it adds to these errors")
     if not old.steady:
         notes.append(
             "the queries by method are those for an API that repeats itself; this one does not: some errors are out of reach; "

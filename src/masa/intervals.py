@@ -4,10 +4,9 @@ These are the plain intervals of stratified sampling, with variances shrunk towa
 the answers is not accounted for beyond that; docs/method.md says how often they hold.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import hypot, sqrt
-from typing import Any
+from math import hypot, log, sqrt
 
 import numpy as np
 
@@ -25,12 +24,8 @@ MOST_PREDICTIONS = 1_000
 DOUBT = 0.8
 """Standard errors of a variance that the interval for one number allows for."""
 
-SPARE, UNSEEN = 0.19, 2.0
-"""The standard error of a variance that answers drawn with known chances show: a share of it, and while it is small beside what
-one answer would add that is like none so far, that many times as much."""
-
-SKEWED = 24.0
-"""Answers' worth of belief that changes for the better and for the worse weigh the same."""
+UNMET = 0.57
+"""Answers' worth of belief that what one adds is what one adds that is like none so far."""
 
 LARGEST = sqrt(2.0)
 """No two matrices are further apart."""
@@ -50,14 +45,10 @@ class Spread:
     """the share of the data of whose label nothing was answered"""
     unit: float = 0.0
     """what one more answer that is like none so far might add"""
-    tilt: float = 0.0
-    """how much more the number would vary, were it larger by one: below 0 if it would vary less"""
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> "Spread":
-        """Read what `dataclasses.asdict` gives."""
-        first, second, third = content["traces"]
-        return cls(**{**content, "traces": (first, second, third)})
+    better: tuple[float, float] = (0.0, 0.0)
+    """of answers that make the number larger, where they are told from others: their part of error2, and what one of them adds"""
+    worse: tuple[float, float] = (0.0, 0.0)
+    """of those that make it smaller"""
 
     def __add__(self, other: "Spread") -> "Spread":
         """Give the spread of the difference of two independent estimates.
@@ -72,16 +63,17 @@ class Spread:
             (traces[0], traces[1], traces[2]),
             max(self.blind, other.blind),
             hypot(self.unit, other.unit),
-            (self.tilt * self.error2 - other.tilt * other.error2) / max(self.error2 + other.error2, 1e-300),
+            _together(self.better, other.worse),
+            _together(self.worse, other.better),
         )
 
     def times(self, factor: float) -> "Spread":
         """Give the spread of a multiple of the estimate."""
         square = factor**2
         traces = (self.traces[0] * square, self.traces[1] * square**2, self.traces[2] * square**3)
-        return Spread(
-            self.error2 * square, self.deviation * square, traces, self.blind, self.unit * abs(factor), self.tilt * factor
-        )
+        sides = [(variance * square, unit * abs(factor)) for variance, unit in (self.better, self.worse)]
+        better, worse = sides if factor >= 0.0 else reversed(sides)
+        return Spread(self.error2 * square, self.deviation * square, traces, self.blind, self.unit * abs(factor), better, worse)
 
     def bound(self, confidence: float = 0.95) -> float:
         """Bound the Frobenius error: its expectation, what is not known of that, and how a squared error scatters."""
@@ -97,32 +89,36 @@ class Spread:
         return min(LARGEST, sqrt(known) + LARGEST * self.blind)
 
     @classmethod
-    def of_one(cls, adds: Floats, residuals: Floats, blind: float) -> "Spread":
-        """Tell how far one number may be off from what each answer adds (n,) for a residual of 1, and the residuals (n,).
+    def of_one(cls, adds: Floats, values: Floats, usual: Floats | float, blind: float) -> "Spread":
+        """Tell how far one number may be off from what each answer adds (n,) for a residual of 1.
 
-        How much more it would vary, were it larger, is what its third moment says; not until answers enough agree on that.
+        Values (n,) are 1 for answers for the better, -1 for those for the worse; what is usual of them (n,) does not vary.
         """
-        each = adds * residuals**2
-        variance, total = float(each.sum()), float(adds.sum())
-        one = float((adds**2).sum()) / total if total > 0.0 else 0.0
-        unseen = one**2 / (one + variance) if one > 0.0 else 0.0
-        cubes = np.sqrt(adds) ** 3 * residuals**3
-        largest = float(np.abs(cubes).max(initial=0.0))
-        tilt = 0.0
-        if largest > 0.0 and variance > 0.0:
-            third, sixth = float(cubes.sum()) / largest, float(((cubes / largest) ** 2).sum())
-            tilt = largest * third / variance * third**2 / (third**2 + SKEWED * sixth)
-        return cls(variance, SPARE * variance + UNSEEN * unseen, blind=blind, tilt=tilt)
+        total = float(adds.sum())
+        variance = float((adds * (values - usual) ** 2).sum())
+        one = sqrt(float((adds**2).sum()) / total) if total > 0.0 else 0.0
+        sides = [adds[values > 0.0], adds[values < 0.0]]
+        less = variance / both if (both := sum(float(side.sum()) for side in sides)) > 0.0 else 1.0
+        better, worse = (
+            (
+                less * float(side.sum()),
+                sqrt(min(less, 1.0)) * (float((side**1.5).sum()) + UNMET * one**3) / (float(side.sum()) + UNMET * one**2),
+            )
+            if one > 0.0
+            else (0.0, 0.0)
+            for side in sides
+        )
+        return cls(variance, 0.0, blind=blind, better=better, worse=worse)
 
     def ends(self, confidence: float = 0.95, z: float | None = None) -> tuple[float, float]:
         """Give how far an interval for one number reaches down and up, of z standard errors if it was looked at before.
 
-        At each end the number varies as it would if that were the number.
+        What got better and what got worse have limits of their own, and are put together by squares (Zou and Donner 2008).
         """
         far = normal(confidence) if z is None else z
-        shift = far**2 * self.tilt / 2.0
-        half = sqrt(far**2 * (self.error2 + DOUBT * self.deviation) + shift**2)
-        return half - shift, half + shift
+        rest = far**2 * max(0.0, self.error2 - self.better[0] - self.worse[0] + DOUBT * self.deviation)
+        (more_better, less_better), (more_worse, less_worse) = (_limits(*side, far) for side in (self.better, self.worse))
+        return sqrt(more_worse**2 + less_better**2 + rest), sqrt(more_better**2 + less_worse**2 + rest)
 
     def reach(self, z: float) -> float:
         """Give the half width of an interval of z standard errors for a number that few answers may bear on.
@@ -134,6 +130,33 @@ class Spread:
 
         unsure = -float(log_ndtr(-z)) * self.unit / 2.0
         return unsure + sqrt(unsure**2 + z**2 * self.error2)
+
+
+def _limits(variance: float, unit: float, z: float) -> tuple[float, float]:
+    """Give how much more and how much less a sum of rare answers may be, each of which adds a unit.
+
+    They are about the mid-P limits of a Poisson number, by weight: of what was never met there may be as much as is hidden with
+    the chance that the interval leaves.
+
+    >>> [round(end, 1) for end in _limits(0.0, 1.0, 1.96)]  # None was met.
+    [3.0, 0.0]
+    >>> [round(end, 1) for end in _limits(10.0, 1.0, 1.96)]  # Ten of one each: there are 5.2 to 17.9.
+    [7.9, 4.8]
+    """
+    from scipy.special import log_ndtr
+
+    hidden = max(0.0, -float(log_ndtr(-z)) - log(2.0))
+    room = max(0.0, sqrt(hidden) - z / 2.0) ** 2
+    half, aside = z * sqrt(variance + room * unit**2), unit * (room + z**2 / 4.0)
+    return half + aside, max(0.0, half - aside)
+
+
+def _together(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Give the variance and the unit of answers of two kinds."""
+    variance = one[0] + other[0]
+    if variance <= 0.0:
+        return 0.0, max(one[1], other[1])
+    return variance, (one[0] * one[1] + other[0] * other[1]) / variance
 
 
 def normal(confidence: float) -> float:
@@ -231,6 +254,8 @@ class Sample:
     """the answer that stands for none, if there is one"""
     least: "Sample | None" = None
     """another view of these answers, taken where it is the less sure one"""
+    times: Floats | None = None
+    """(G,) what makes the answers of a group stand for as much as they should, where they stand for more or less"""
 
     @classmethod
     def by_strata(
@@ -259,6 +284,11 @@ class Sample:
             **{name: getattr(self, name)[mine] for name in ("place", "label", "new", "old", "adds", "stands", "group")},
             least=None if self.least is None else self.least.take(np.isin(self.least.label, self.label[mine])),
         )
+
+    def weights(self) -> Iterator[tuple[int, float, float]]:
+        """Give the place of each answer, the share of all items that it stands for, and what it adds to the variance."""
+        times = np.ones(len(self.place)) if self.times is None else self.times[self.group]
+        yield from zip(self.place.tolist(), (self.stands * times).tolist(), (self.adds * times**2).tolist(), strict=True)
 
     def of_label(self, label: int) -> "Sample":
         """Keep the answers about one label, as if there were no other."""

@@ -5,6 +5,7 @@ Writers wait together: while one transaction is on its way to the disk, those wh
 
 import asyncio
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -44,12 +45,14 @@ class Past:
     next_number: int = 1
     draws: dict[int, tuple[int, float, int]] = field(default_factory=dict)
     """by the item's key, the batch that it was drawn with, with what chance, and the size of the batch"""
+    stands: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """by the item's key, the share of all items that its answer stands for, and what it adds to the variance"""
 
 
 def past(store: Store, run: int) -> Past:
     """Read the journal of a run."""
     columns = (call.c.number, call.c.item, call.c.repeat, call.c.outcome, call.c.prediction, call.c.confidence, call.c.version)
-    drawn = (call.c.batch, call.c.chance, call.c.batch_size)
+    drawn = (call.c.batch, call.c.chance, call.c.batch_size, call.c.stands, call.c.adds)
     spent = sql.func.coalesce(call.c.cost, call.c.reserved)
     query = sql.select(*columns, spent, *drawn).where(call.c.run == run).order_by(call.c.number)
     found = Past()
@@ -62,6 +65,8 @@ def past(store: Store, run: int) -> Past:
                 found.money += cost
             if not repeat and draw[0] is not None:
                 found.draws[item] = (draw[0], draw[1], draw[2])
+            if draw[3] is not None:
+                found.stands[item] = (draw[3], draw[4])
             if outcome in ("answer", "error", "known", "unsent"):
                 into = found.repeats if repeat else found.answers
                 into[item] = Recorded(item, prediction, confidence, version)
@@ -69,6 +74,22 @@ def past(store: Store, run: int) -> Past:
                 sent[item] = None
     found.unanswered = [item for item in sent if item not in found.answers]
     return found
+
+
+def weigh(store: Store, run: int, stands: Mapping[int, tuple[float, float]]) -> None:
+    """Write down what the answers about these items stand for, and what each adds to the variance."""
+    answers = sql.select(call.c.number, call.c.item).where(
+        (call.c.run == run) & ~call.c.repeat & call.c.outcome.in_(("answer", "error", "unsent"))
+    )
+    with store.begin() as connection:
+        rows = [
+            {"mine": number, "share": stands[item][0], "variance": stands[item][1]}
+            for number, item in connection.execute(answers)
+            if item in stands
+        ]
+        if rows:
+            one = sql.update(call).where((call.c.run == run) & (call.c.number == sql.bindparam("mine")))
+            connection.execute(one.values(stands=sql.bindparam("share"), adds=sql.bindparam("variance")), rows)
 
 
 def reopen_errors(store: Store, run: int) -> None:

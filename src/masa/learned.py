@@ -117,7 +117,7 @@ def from_run(store: Store, data: Dataset, now: Old, settings: Settings, run: Run
             return None
     except (DataError, UsageError):  # Other items, or no answers.
         return None
-    if len(same) < len(data) or not (then.complete and now.complete and then.steady and now.steady):
+    if len(same) < len(data) or then.stands is not None or not (then.steady and now.steady):
         return None
     past = journal.past(store, run.id)
     places, answers = live.known(data, past)

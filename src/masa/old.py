@@ -14,10 +14,7 @@ from masa.history import Run
 from masa.journal import Past
 from masa.records import ERROR, Column, Floats, Ints
 from masa.store import Store
-
-ADAPTIVE = ("masa", "adaptive", "paired", "predictive")
-"""Methods that choose items by the answers to others."""
-
+from masa.strata import Strata
 
 ENOUGH = 100
 """Items asked twice: if none of so many is answered differently, the API repeats itself."""
@@ -31,20 +28,22 @@ class Old:
     """(n,) the items whose old answer is known"""
     answers: Column
     """over those items"""
-    complete: bool
-    """whether the old matrix is known, and not only estimated"""
     confidence: Floats | None = None
-    """(N,) where every item has one"""
+    """(n,) of the answers, where all have one"""
     version: str | None = None
     run: int | None = None
     again: Mapping[int, bool] = field(default_factory=dict)
     """the places of the items that were asked twice, and whether they were answered differently"""
     same_confidence: bool = False
     """whether the items that were asked twice, and are many, were answered with the same confidence both times"""
-    drawn: Mapping[str, Any] | None = None
-    """how the items were chosen, where that depended on the answers"""
-    estimate: Mapping[str, Any] | None = None
-    """the old matrix and how sure it is, where only the run itself could tell: its items were asked with chances of their own"""
+    stands: Floats | None = None
+    """(n,) the share of all items that each stands for, where not all are known; together 1"""
+    beyond: Floats | None = None
+    """(n,) what a residual of it adds to the variance of a sum over all items, for the share of the sum that it is"""
+    lost: float = 0.0
+    """the share of all items of whose label nothing is known"""
+    even: bool = True
+    """whether they were asked by chance alone, those of a label alike"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -99,7 +98,7 @@ def compared(
 
 def columned(data: Dataset, answers: Column, confidence: str | None = None) -> Old:
     """Take the old answers from a column over the data, and their confidence from another."""
-    return Old(np.arange(len(data)), answers, complete=True, confidence=data.numbers.get(confidence or ""))
+    return Old(np.arange(len(data)), answers, data.numbers.get(confidence or ""))
 
 
 def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" = None) -> tuple[Dataset, Old]:
@@ -129,8 +128,10 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
     places, answers = live.known(data, past)
     if not len(places):
         raise DataError(f"run {run.id} has no answer about any of these items", hint="make a new baseline (masa baseline)")
-    complete = len(places) == len(data)
-    drawn = run.settings if run.kind == "assess" and run.settings["method"] in ADAPTIVE and not complete else None
+    stands = beyond = None
+    if len(places) < len(data):
+        by_chance = run.kind != "assess"
+        stands, beyond = evenly(data, places, run.settings.get("levels", 3)) if by_chance else _weighed(data, places, run, past)
     place = live.places(data, past.repeats)
     twice = {key: (past.answers[key], again) for key, again in past.repeats.items() if key in past.answers}
     pairs = {key: (first.prediction, again.prediction) for key, (first, again) in twice.items()}
@@ -138,33 +139,82 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
     return data, Old(
         places,
         answers,
-        complete,
-        _confidence(store, data, run, past),
+        _confidence(data, places, past),
         version(past),
         run.id,
         again={place[key]: pair[0] != pair[1] for key, pair in pairs.items() if key in place and ERROR not in pair},
         same_confidence=len(sure) >= ENOUGH and all(then is not None and then == now for then, now in sure),
-        drawn=drawn,
-        estimate=None if drawn is None or drawn["method"] == "masa" or changed else (run.result or {}).get("estimate"),
+        stands=stands,
+        beyond=beyond,
+        even=stands is None or run.kind != "assess",
         notes=tuple(notes),
     )
 
 
-def _confidence(store: Store, data: Dataset, run: Run, past: Past) -> Floats | None:
-    """Give the confidence of each item's answer (N,), if all are known, or else those of the run that this one was compared with.
+def narrowed(data: Dataset, old: Old) -> tuple[Dataset, Old]:
+    """Keep the items whose old answer is known: they stand for the others, and asked again they tell most of what changed."""
+    if old.stands is None:
+        return data, old
+    kept = data.take(old.places)
+    if not kept.labels:
+        raise DataError("the baseline has only answers about items without a label", hint="make a new baseline (masa baseline)")
+    notes = [
+        f"the baseline has {len(kept):,} of {len(data):,} items: they alone are asked and stand for all, "
+        "which the intervals and the error allow for"
+    ]
+    known = np.unique(data.label.codes[old.places[old.stands > 0.0]])
+    without = data.labelled & ~np.isin(data.label.codes, known)
+    lost = float(np.count_nonzero(without) / np.count_nonzero(data.labelled))
+    if lost:
+        names = [repr(data.label.values[code]) for code in np.unique(data.label.codes[without]).tolist()]
+        some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        notes.append(
+            f"the baseline has nothing about {len(names):,} of the labels ({some}), {100 * lost:.2g}% of the items: "
+            "nothing is known of what became of them, which the intervals allow for"
+        )
+    place = {before: now for now, before in enumerate(old.places.tolist())}
+    again = {place[before]: twice for before, twice in old.again.items()}
+    return kept, replace(old, places=np.arange(len(kept)), again=again, lost=lost, notes=(*old.notes, *notes))
 
-    A run that was accepted as a baseline was drawn from strata made of the latter: its answers must be weighed by the same ones.
+
+def evenly(data: Dataset, places: Ints, levels: int) -> tuple[Floats, Floats]:
+    """Tell what items (n,) stand for that were asked by chance, in proportion to the strata, and what they add to the variance.
+
+    Strata of which none was asked are carried by others of their label, and labels by other labels.
     """
-    place = live.places(data, past.answers)
-    confidence = np.full(len(data), np.nan)
-    for key, recorded in past.answers.items():
-        if key in place and recorded.confidence is not None:
-            confidence[place[key]] = recorded.confidence
-    if np.isfinite(confidence).all():
-        return confidence
-    if run.baseline is None:
-        return None
-    return _confidence(store, data, history.find(store, run.baseline), journal.past(store, run.baseline))
+    strata = Strata.build(data.label, difficulty=data.difficulty, levels=levels)
+    stratum = strata.of(places)
+    asked = np.bincount(stratum, minlength=len(strata))
+    some = np.where(asked > 0, strata.weight, 0.0)
+    label = np.bincount(strata.label, some, len(strata.labels))
+    share = some * (strata.label_weight / np.where(label > 0.0, label, 1.0))[strata.label]
+    stands = (share / (share.sum() or 1.0) / np.maximum(asked, 1))[stratum]
+    return stands, stands * (1.0 - asked / strata.size)[stratum]
+
+
+def _weighed(data: Dataset, places: Ints, run: Run, past: Past) -> tuple[Floats, Floats]:
+    """Tell what the items of an assessment (n,) stand for, as it weighed them, and what they add to the variance.
+
+    What those of a label stand for together is what the label is of the data now.
+    """
+    if not past.stands:
+        raise UsageError(
+            f"run {run.id}, the baseline, asked {len(places):,} of {len(data):,} items and does not say what they stand for",
+            hint="it was made by an earlier masa; make a baseline with masa baseline",
+        )
+    told = [past.stands.get(key, (0.0, 0.0)) for key in keys(data)[places].tolist()]
+    stands, adds = np.array(told, np.float64).T
+    label = data.label.codes[places]
+    together = np.bincount(label, stands, len(data.label.values))
+    share = np.where(together > 0.0, np.bincount(data.label.codes[data.labelled], minlength=len(together)), 0.0)
+    times = (share / max(share.sum(), 1.0) / np.where(together > 0.0, together, 1.0))[label]
+    return stands * times, np.divide(adds, stands, out=np.zeros(len(adds)), where=stands > 0.0) * times
+
+
+def _confidence(data: Dataset, places: Ints, past: Past) -> Floats | None:
+    """Give the confidence of the answers about these items (n,), if all have one."""
+    told = [past.answers[key].confidence for key in keys(data)[places].tolist()]
+    return None if None in told else np.array(told, np.float64)
 
 
 def comparable(client: Client, data: Dataset) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from masa.change import Estimated, estimated, estimated_in_batches, estimated_in_sequence
 from masa.clues import Clues, Words
 from masa.dataset import Dataset
@@ -11,7 +13,7 @@ from masa.errors import UsageError
 from masa.objective import Objective, Tolerance
 from masa.old import Old
 from masa.predictive import Layout, Predictive
-from masa.records import Column, Ints
+from masa.records import Column, Floats, Ints
 from masa.sampler import Sampler
 from masa.shrunken import Shrunken, adaptive_strata, paired_strata
 from masa.strata import Strata, mixed
@@ -29,9 +31,6 @@ SUREST = 0.999999
 """Which changes end a command with exit code 1."""
 
 Source = Sampler | Shrunken | Predictive | Turning
-
-NEED_ALL_OLD = ("predictive", "paired")
-"""Methods that must know the old answer of every item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,34 +105,31 @@ class Plan:
 
     @classmethod
     def of(cls, data: Dataset, old: Old, settings: Settings, *, words: Words | None = None) -> "Plan":
-        """Choose by what is known beforehand, the words of the items perhaps from another plan."""
+        """Choose by what is known beforehand, the words of the items perhaps from another plan.
+
+        The old answer of every item of the data is known, see `narrowed`.
+        """
         method, notes = settings.method, []
         others = tuple(_also(data, name) for name in settings.also)
-        clues = Clues(old.answers, old.confidence, others, words or _words(data, method)) if old.complete else None
+        clues = Clues(old.answers, old.confidence, others, words or _words(data, method))
         if method == "auto":
-            method = "adaptive" if clues is None else "predictive"
-            why = "not every item's old answer is known" if clues is None else clues.in_words
-            notes.append(f"method {method}: {why}")
-        if method in NEED_ALL_OLD and clues is None:
+            method = "predictive"
+            notes.append(f"method {method}: {clues.in_words}")
+        if method != "predictive" and not old.even:
             raise UsageError(
-                f"the method {method} must know every item's old answer; the baseline has {len(old.places):,} of {len(data):,}",
-                hint="use auto or adaptive, or make a baseline of all items (masa baseline)",
+                f"the method {method} takes items to count alike; run {old.run}, the baseline, chose its items by their answers",
+                hint="leave out --method, or make a baseline with masa baseline",
             )
         if method != "predictive" and settings.canary:
-            raise UsageError(
-                f"the method {method} has no canaries", hint="use predictive, which needs every item's old answer (masa baseline)"
-            )
+            raise UsageError(f"the method {method} has no canaries", hint="leave out --method, or the canary")
         if method != "predictive" and not data.labelled.all():
-            raise UsageError(
-                f"the method {method} asks only about items with a label",
-                hint="leave out --unlabelled" if clues else "make a baseline of all items first (masa baseline --unlabelled)",
-            )
+            raise UsageError(f"the method {method} asks only about items with a label", hint="leave out --unlabelled")
         if settings.strict:
             _check_strict(method, data, old, settings)
         strata, difficulty = stratified(data, old, settings)
         common: dict[str, Any] = {"objective": settings.objective, "cost": data.cost, "seed": settings.seed}
-        if method == "predictive" and clues is not None:
-            turns = settings.method == "auto" and data.group is None and not settings.strict
+        if method == "predictive":
+            turns = settings.method == "auto" and data.group is None and not settings.strict and old.stands is None
             rest = _unpaired(data, old, settings, others) if turns else None
             layout = Layout.of(
                 data.label,
@@ -142,6 +138,7 @@ class Plan:
                 group=data.group,
                 rest=rest,
                 canaries=(settings.canary + 1) // 2,
+                beyond=_beyond(old, strata),
                 **common,
             )
 
@@ -163,16 +160,16 @@ class Plan:
                 settings.strict,
             )
         if data.group is not None:
-            raise UsageError(
-                f"the method {method} does not know groups",
-                hint="use predictive, which needs every item's old answer (masa baseline)",
-            )
-        if method == "paired" and clues is not None:
+            raise UsageError(f"the method {method} does not know groups", hint="leave out --method")
+        each = None if old.stands is None else strata.item_weight
+        if method == "paired":
             known = clues if clues.confidence is not None else replace(clues, confidence=data.difficulty)
             strata = paired_strata(data.label, known, levels=settings.levels, mix=settings.mix)
-            return cls._by_strata(method, data, strata, difficulty, notes, old=old.answers, **common)
+            common["old"] = old.answers
         if method == "adaptive":
             strata = _unpaired(data, old, settings, others)
+        if method in ("paired", "adaptive"):
+            strata = strata if each is None else strata.weighing(each)
             return cls._by_strata(method, data, strata, difficulty, notes, **common)
 
         def sampler(seed: int) -> Source:
@@ -216,7 +213,7 @@ class Plan:
 
 def _check_strict(method: str, data: Dataset, old: Old, settings: Settings) -> None:
     """Raise where nothing is known that holds at all times at once."""
-    if method != "predictive":
+    if method != "predictive" or old.stands is not None:
         raise UsageError(
             "strict intervals take the old answer of every item", hint="make a baseline of all items, and leave out --method"
         )
@@ -253,7 +250,16 @@ def _words(data: Dataset, method: str) -> Words | None:
 def stratified(data: Dataset, old: Old | None, settings: Settings, *, all_items: bool = False) -> tuple[Strata, str]:
     """Split the items by label and by what tells easy from hard, and say what that is."""
     difficulty, words = data.difficulty, settings.difficulty or "given"
+    stands = None if old is None else old.stands
     if difficulty is None:
         difficulty = None if old is None else old.confidence
         words = "" if difficulty is None else "the confidence of the baseline's answers"
-    return mixed(data, difficulty, levels=settings.levels, mix=settings.mix, all_items=all_items), words
+    return mixed(data, difficulty, levels=settings.levels, mix=settings.mix, stands=stands, all_items=all_items), words
+
+
+def _beyond(old: Old, strata: Strata) -> Floats | None:
+    """Give what items add to the variance because they stand for others (N,), by what they weigh in these strata."""
+    if old.stands is None or old.beyond is None:
+        return None
+    times = np.divide(strata.item_weight, old.stands, out=np.zeros(len(old.stands)), where=old.stands > 0.0)
+    return np.asarray(old.beyond * times)

@@ -45,6 +45,8 @@ class Layout:
     """the first of them"""
     old: Codes
     """(N,) the old answer of each item, as a place in names"""
+    beyond: Floats | None = None
+    """(N,) what a residual adds to the variance for its share of the estimate, where the items stand for others besides"""
 
     @classmethod
     def of(
@@ -60,6 +62,7 @@ class Layout:
         rest: Strata | None = None,
         canaries: int = 0,
         seed: int = 0,
+        beyond: Floats | None = None,
     ) -> "Layout":
         """Lay the items out; weight (N,) is the share of each in the estimate, cost (N,) its price.
 
@@ -109,6 +112,7 @@ class Layout:
             likeliest=likeliest,
             canaries=likeliest[:sung],
             old=old,
+            beyond=beyond,
         )
 
     def left(self, places: Ints, batch: Codes) -> Ints:

@@ -76,7 +76,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item as a client sees it: its place in the data and the texts of its input columns."""
+    """One item as a client sees it: its place in the data as it was read, and the texts of its input columns."""
 
     place: int
     inputs: Mapping[str, str]

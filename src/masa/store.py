@@ -20,7 +20,7 @@ import sqlalchemy as sql
 
 from masa.errors import BusyError, StoreError
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration; tests hold it to the files."""
 
 DEFAULT = Path(".masa") / "masa.db"
@@ -76,6 +76,8 @@ call = sql.Table(
     sql.Column("batch", sql.Integer),  # the batch that the item was drawn with, where items are drawn in batches
     sql.Column("chance", sql.Float),  # with what chance
     sql.Column("batch_size", sql.Integer),
+    sql.Column("stands", sql.Float),  # the share of all items that the answer stands for, once the run has ended
+    sql.Column("adds", sql.Float),  # what a residual of 1 adds to the variance of a sum over all items
 )
 
 baseline = sql.Table(

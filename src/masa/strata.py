@@ -1,7 +1,7 @@
 """Strata: items of one label, one difficulty level and, where those are known, one old answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -33,6 +33,8 @@ class Strata:
     """(N,) the item at each position"""
     kind: Codes
     """(S,) the value of the column that the items were split by besides, or -1 where it has several or there is none"""
+    each: Floats | None = None
+    """(N,) the share of the estimate that each item stands for, where those of a stratum are not alike"""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -56,6 +58,8 @@ class Strata:
     @property
     def item_weight(self) -> Floats:
         """(N,) the share of the estimate that each item stands for."""
+        if self.each is not None:
+            return self.each
         weight = np.empty(len(self.items))
         weight[self.items] = (self.weight / self.size)[self.of_position]
         return weight
@@ -64,6 +68,10 @@ class Strata:
     def label_weight(self) -> Floats:
         """(L,) the share of each label."""
         return np.bincount(self.label, self.weight, len(self.labels)).astype(np.float64)
+
+    def weighing(self, each: Floats) -> "Strata":
+        """Give the same strata with these shares of the estimate (N,) that items stand for; together 1."""
+        return replace(self, weight=np.add.reduceat(each[self.items], self.start[:-1]), each=each)
 
     @classmethod
     def build(
@@ -118,13 +126,29 @@ class Strata:
 
 
 def mixed(
-    data: Dataset, difficulty: Floats | None, *, levels: int, mix: Mapping[str, float] | None, all_items: bool = False
+    data: Dataset,
+    difficulty: Floats | None,
+    *,
+    levels: int,
+    mix: Mapping[str, float] | None,
+    stands: Floats | None = None,
+    all_items: bool = False,
 ) -> Strata:
-    """Split a data set by label and difficulty, for a mix of its labels or of its groups."""
+    """Split a data set by label and difficulty, for a mix of its labels or of its groups.
+
+    Where the items are part of more, each stands for a share of all (N,), or of those of its label or group that are in the mix.
+    """
     group = data.group
     by_group = group is not None and mix is not None and set(mix) <= set(group.values) - set(data.labels)
     by = group if by_group else None
-    return Strata.build(data.label, difficulty=difficulty, levels=levels, mix=mix, by=by, mix_by=by_group, all_items=all_items)
+    strata = Strata.build(data.label, difficulty=difficulty, levels=levels, mix=mix, by=by, mix_by=by_group, all_items=all_items)
+    if stands is None:
+        return strata
+    part = np.zeros(len(data), np.int32) if mix is None else data.label.codes if by is None else by.codes
+    counts = strata.item_weight
+    mine = np.where(counts > 0.0, stands, 0.0)
+    together = np.bincount(part, mine)
+    return strata.weighing(mine * (np.bincount(part, counts) / np.where(together > 0.0, together, 1.0))[part])
 
 
 def _kinds(label: Codes, by: Codes, few: int) -> Ints:

@@ -186,7 +186,7 @@ class Reader:
         if self._found.sequence is not None:
             half = self._found.sequence.half_differing(self._confidence, share)
         else:
-            half = self._found.now[0].differing().reach(self.z()) + float(self._weight[self._blind].sum())
+            half = self._found.now[0].differing().reach(self.z()) + float(self._weight[self._blind].sum()) + self._found.lost
         failed = float(self._failed_then.sum() + self._failed_now.sum())
         return Interval(share, max(0.0, share - half), min(1.0, share + half + failed))
 
@@ -201,7 +201,7 @@ class Reader:
         change = float((table * self._shift.values).sum())
         far = costs.far(np.arange(len(labels)))
         half = self.half(self._found, costs, 1, change) + float((far * self._weight)[self._blind].sum())
-        half += float(far @ (self._failed_then + self._failed_now))
+        half += float(far @ (self._failed_then + self._failed_now)) + float(far.max(initial=0.0)) * 2.0 * self._found.lost
         return Interval(change, change - half, change + half)
 
     def all(self, objective: Objective) -> Readings:
@@ -214,6 +214,8 @@ class Reader:
 
         Labels that nobody has, and those that were and are never answered, have no recall or no precision.
         """
+        if self._found.lost and kind in ("recall", "precision", "entry"):
+            yield Interval(0.0, -1.0, 1.0), 1
         if kind == "accuracy":
             yield self.accuracy(), 1
         elif kind in ("recall", "precision"):

@@ -177,6 +177,8 @@ class _Sums:
         mine = layout.items.weight[places]
         counts = share * mine
         spread = adds * mine**2 if finite else counts**2
+        if finite and layout.beyond is not None:  # Else they are one sample of all that might have been asked.
+            spread = spread + counts * layout.beyond[places]
         wrong = (cell_right >= 0) & (cell_right != cell_old)
         one = kernel.BELIEF / len(places)
         reach = np.bincount(cells.group[cell], counts, len(cells.group_weight)).astype(np.float64)
@@ -237,7 +239,18 @@ class _Sums:
         group = self.cell_group[self.cell]
         whole = self.reach + self.one
         return Sample(
-            self.place, self.label, self.new, self.old, 1.0, self.adds, self.counts, group, whole, shrunk=False, error=self.error
+            self.place,
+            self.label,
+            self.new,
+            self.old,
+            1.0,
+            self.adds,
+            self.counts,
+            group,
+            whole,
+            shrunk=False,
+            error=self.error,
+            times=(self.weight + self.one) / whole,
         )
 
     @property
@@ -295,7 +308,7 @@ class _Sums:
         known = (float(traces[0]), float(traces[1]), float(traces[2])) if np.isfinite(traces).all() else (0.0, 0.0, 0.0)
         return (
             self._spread(squares, known, blind),
-            Spread.of_one(self.adds, gain - mean_gain[group], blind),
+            Spread.of_one(self.adds, gain, mean_gain[group], blind),
             np.sqrt(np.maximum(variance, 0.0)),
         )
 
@@ -315,7 +328,7 @@ class _Sums:
                 found.append(None)
                 continue
             change = float((self.counts[mine] * gain[mine]).sum()) / total
-            found.append((change, Spread.of_one(np.where(mine, self.adds, 0.0) / total**2, gain - change, 0.0)))
+            found.append((change, Spread.of_one(np.where(mine, self.adds, 0.0) / total**2, gain, change, 0.0)))
         return tuple(found)
 
     def _spread(self, squares: Floats, traces: tuple[float, float, float], blind: float) -> Spread:

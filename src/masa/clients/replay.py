@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from masa.clients.settings import Price, Settings
-from masa.records import INVALID, Column, Item, Reply
+from masa.records import INVALID, Column, Ints, Item, Reply
 
 
 class Options(Settings):
@@ -19,10 +19,12 @@ class ReplayClient:
 
     columns: Sequence[str] = ()
 
-    def __init__(self, column: Column, options: Options = Options()) -> None:  # noqa: B008 - it is frozen
+    def __init__(self, column: Column, options: Options = Options(), *, rows: Ints | None = None) -> None:  # noqa: B008 - frozen
+        """Take a column of the data, and where that is a part of what was read its rows (N,)."""
         self.priced = isinstance(options.price, int)
         self._price = options.price if isinstance(options.price, int) else 0
         self._column = column
+        self._place = None if rows is None else {row: place for place, row in enumerate(rows.tolist())}
         self._known = tuple(None if value == INVALID else value for value in column.values)
 
     def price(self, _: Item) -> int:
@@ -35,7 +37,8 @@ class ReplayClient:
 
     async def ask(self, item: Item) -> Reply:
         """Look the answer up."""
-        return Reply(self._known[self._column.codes[item.place]])
+        place = item.place if self._place is None else self._place[item.place]
+        return Reply(self._known[self._column.codes[place]])
 
     async def close(self) -> None:
         """Do nothing: nothing is held."""
