@@ -4,8 +4,9 @@ python benchmarks/intervals.py FOLDER [RUNS] [METHOD,...] [CASE,...] [BASELINE] 
 
 Each run asks as `masa assess --old COL` does, each item once, and is looked at after 500, 1,000 and 2,000 answers. The cases with
 old answers of benchmarks/fewer.py; the paper's 12 cases with another vendor's answers as the old ones, as after a rewrite; two
-real updates of VADER without what else is known of its texts; and 3% of the answers changed at random, evenly or among the
-least confident fifth, or none. Cases are chosen by their numbers, or are `all`.
+real updates of VADER without what else is known of its texts; 3% of the answers changed at random, evenly or among the least
+confident fifth, or none; and a few right answers that became wrong, all for the worse. Cases are chosen by their numbers, or
+are `all`.
 
 With a BASELINE, such as 2000, the old answers are known of no more than so many items, in proportion to the strata, others in
 each run. With `same:2000` they are those of an assessment with so many queries that was accepted, made when nothing had changed;
@@ -51,6 +52,8 @@ class Update:
     new: str
     how: str = ""
     """none for recorded answers; else which of the old ones are changed"""
+    share: float = 0.03
+    """of them"""
 
 
 UPDATES = [
@@ -67,6 +70,15 @@ UPDATES += [
     Update("yelp, 3% unsure", "frugalml/yelp", "amazon", "", "unsure"),
     Update("command, 3% evenly", "frugalml/command", "google", "", "evenly"),
     Update("yelp, nothing", "frugalml/yelp", "amazon", "amazon"),
+]
+UPDATES += [
+    Update(f"{name}, {share:.2%} worse", file, api, "", "worse", share)
+    for name, file, api in (
+        ("vader", "vader/snippets", "vader-3.2.1"),
+        ("yelp", "frugalml/yelp", "amazon"),
+        ("ferplus", "frugalml/ferplus", "microsoft"),
+    )
+    for share in (0.0015, 0.003, 0.006, 0.01)
 ]
 
 
@@ -100,9 +112,11 @@ def loaded(update: Update, folder: Path) -> tuple[Dataset, Column, Column]:
         return data, old, data.predictions[names[-1]]
     rng = np.random.default_rng(0)
     assert data.difficulty is not None
+    place = {name: code for code, name in enumerate(old.values)}
+    right = np.array([place.get(name, -1) for name in data.label.values])[data.label.codes] == old.codes
     low = data.difficulty <= np.quantile(data.difficulty, 0.2)
-    may = np.flatnonzero(low if update.how == "unsure" else np.ones(len(data), bool))
-    changed = rng.permutation(may)[: int(0.03 * len(data))]
+    may = np.flatnonzero({"unsure": low, "worse": right, "evenly": np.ones(len(data), bool)}[update.how])
+    changed = rng.permutation(may)[: int(update.share * len(data))]
     codes = old.codes.copy()
     codes[changed] = (codes[changed] + rng.integers(1, len(old.values), len(changed))) % len(old.values)
     return data, old, Column("new", old.values, codes.astype(np.int32))

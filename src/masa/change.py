@@ -268,7 +268,8 @@ def by_group(
     before = np.bincount(group.codes, right * stands, len(group.values)) / together
     asked = np.bincount(group.codes[places[data.labelled[places]]], minlength=len(group.values))
 
-    z = reach(1.0 - (1.0 - confidence) / (1 + np.count_nonzero(items)))
+    shared = 1.0 - (1.0 - confidence) / (1 + int(np.count_nonzero(items)))
+    z = reach(shared)
 
     failed = (old.answers.codes == code.get(ERROR, -1)) & data.labelled
     failed_then = (np.bincount(group.codes, failed * stands, len(group.values)) / together).tolist()
@@ -279,7 +280,7 @@ def by_group(
 
     def interval(change: float, spread: Spread, less: float, more: float) -> Interval:
         """Those that failed then may have been right, and so may those that failed now."""
-        below, above = spread.ends(confidence, z)
+        below, above = spread.ends(shared, z)
         return Interval(change, max(-1.0, change - below - less), min(1.0, change + above + more))
 
     changes = [

@@ -24,6 +24,9 @@ MOST_PREDICTIONS = 1_000
 DOUBT = 0.8
 """Standard errors of a variance that the interval for one number allows for."""
 
+SPARE = 1.05
+"""How many times as large a variance may be as answers show that were chosen by a model of change."""
+
 UNMET = 0.57
 """Answers' worth of belief that what one adds is what one adds that is like none so far."""
 
@@ -101,7 +104,7 @@ class Spread:
         less = variance / both if (both := sum(float(side.sum()) for side in sides)) > 0.0 else 1.0
         better, worse = (
             (
-                less * float(side.sum()),
+                SPARE * less * float(side.sum()),
                 sqrt(min(less, 1.0)) * (float((side**1.5).sum()) + UNMET * one**3) / (float(side.sum()) + UNMET * one**2),
             )
             if one > 0.0
@@ -113,11 +116,15 @@ class Spread:
     def ends(self, confidence: float = 0.95, z: float | None = None) -> tuple[float, float]:
         """Give how far an interval for one number reaches down and up, of z standard errors if it was looked at before.
 
-        What got better and what got worse have limits of their own, and are put together by squares (Zou and Donner 2008).
+        What got better and what got worse have limits of their own, and are put together by squares (Zou and Donner 2008). What
+        was never met is hidden no better for having looked before: no more than half of the doubt is kept for it.
         """
         far = normal(confidence) if z is None else z
+        hidden = min(_hidden(far) - log(2.0), _hidden(normal(confidence)))
         rest = far**2 * max(0.0, self.error2 - self.better[0] - self.worse[0] + DOUBT * self.deviation)
-        (more_better, less_better), (more_worse, less_worse) = (_limits(*side, far) for side in (self.better, self.worse))
+        (more_better, less_better), (more_worse, less_worse) = (
+            _limits(*side, far, max(hidden, 0.0)) for side in (self.better, self.worse)
+        )
         return sqrt(more_worse**2 + less_better**2 + rest), sqrt(more_better**2 + less_worse**2 + rest)
 
     def reach(self, z: float) -> float:
@@ -126,26 +133,27 @@ class Spread:
         Were the number this much larger, it would vary more, by so many more answers of a unit: Wilson's argument, by weight.
         Of answers that were never met there may be as many as chance would have hidden.
         """
-        from scipy.special import log_ndtr
-
-        unsure = -float(log_ndtr(-z)) * self.unit / 2.0
+        unsure = _hidden(z) * self.unit / 2.0
         return unsure + sqrt(unsure**2 + z**2 * self.error2)
 
 
-def _limits(variance: float, unit: float, z: float) -> tuple[float, float]:
-    """Give how much more and how much less a sum of rare answers may be, each of which adds a unit.
-
-    They are about the mid-P limits of a Poisson number, by weight: of what was never met there may be as much as is hidden with
-    the chance that the interval leaves.
-
-    >>> [round(end, 1) for end in _limits(0.0, 1.0, 1.96)]  # None was met.
-    [3.0, 0.0]
-    >>> [round(end, 1) for end in _limits(10.0, 1.0, 1.96)]  # Ten of one each: there are 5.2 to 17.9.
-    [7.9, 4.8]
-    """
+def _hidden(z: float) -> float:
+    """Give how many rare answers are not met with the chance that a normal number is beyond z."""
     from scipy.special import log_ndtr
 
-    hidden = max(0.0, -float(log_ndtr(-z)) - log(2.0))
+    return -float(log_ndtr(-z))
+
+
+def _limits(variance: float, unit: float, z: float, hidden: float) -> tuple[float, float]:
+    """Give how much more and how much less a sum of rare answers may be, each of which adds a unit.
+
+    They are about the mid-P limits of a Poisson number, by weight; while none was met there may be as many as are hidden.
+
+    >>> [round(end, 1) for end in _limits(0.0, 1.0, 1.96, 3.0)]
+    [3.0, 0.0]
+    >>> [round(end, 1) for end in _limits(10.0, 1.0, 1.96, 3.0)]  # Ten of one each: there are 5.2 to 17.9.
+    [7.9, 4.8]
+    """
     room = max(0.0, sqrt(hidden) - z / 2.0) ** 2
     half, aside = z * sqrt(variance + room * unit**2), unit * (room + z**2 / 4.0)
     return half + aside, max(0.0, half - aside)

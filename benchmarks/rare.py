@@ -1,0 +1,86 @@
+"""How the interval for accuracy does with few changes, without an API: the figures of docs/decisions/0016.
+
+python benchmarks/rare.py
+
+What got better and what got worse are two Poisson numbers. First, exactly, how often the interval holds, over their means and
+for three shares of changes for the better. Then what `--decide` makes of changes that are all for the worse, with a tolerance of
+1% and a budget of 8,000: how often it acquits an API, and after how many queries.
+"""
+
+from collections.abc import Callable
+from math import log, sqrt
+
+import numpy as np
+from scipy.stats import poisson
+
+from masa.intervals import Spread, _hidden, _limits, normal
+from masa.records import Floats
+from masa.stopping import critical, looks
+
+COUNT = np.arange(150)
+MEANS = np.geomspace(0.05, 60.0, 60)
+RUNS = 200_000
+Z = normal(0.95)
+
+Ends = Callable[[int, int, float], tuple[float, float]]
+
+
+def earlier(better: int, worse: int, z: float) -> tuple[float, float]:
+    """Give the ends of decision 0014: one variance with room for what was not met, and a lean once two dozen agree on it."""
+    both, change = better + worse, better - worse
+    lean = change / both * change**2 / (change**2 + 24.0 * both) if both else 0.0
+    aside = z**2 * lean / 2.0
+    half = sqrt(z**2 * (1.15 * both + 1.6 / (1.0 + both)) + aside**2)
+    return half - aside, half + aside
+
+
+def now(better: int, worse: int, z: float) -> tuple[float, float]:
+    return Spread(better + worse, 0.0, better=(better, 1.0), worse=(worse, 1.0)).ends(0.95, z)
+
+
+def held(ends: Ends, share: float) -> list[float]:
+    """Give how often the interval holds, by mean, if this share of changes is for the better."""
+    all_ends = np.array([[ends(i, j, Z) for j in COUNT.tolist()] for i in COUNT.tolist()])
+    change = COUNT[:, None] - COUNT[None, :]
+    found = []
+    for mean in MEANS.tolist():
+        chance = np.outer(poisson.pmf(COUNT, share * mean), poisson.pmf(COUNT, (1.0 - share) * mean))
+        truth = (2.0 * share - 1.0) * mean
+        found.append(float(chance[(change - all_ends[..., 0] <= truth) & (truth <= change + all_ends[..., 1])].sum()))
+    return found
+
+
+def acquitted(reach: Floats, share: float) -> tuple[float, float]:
+    """Give how often an API is acquitted of which this share of answers got worse, and after how many queries on average."""
+    luck, last = np.random.default_rng(0), 0
+    met, queries = np.zeros(RUNS, np.int64), np.full(RUNS, 8_000)
+    done = np.zeros(RUNS, np.bool_)
+    for look in looks(8_000):
+        met += luck.poisson(share * (look - last), RUNS)
+        last = look
+        inside = ~done & ((met + reach[np.minimum(met, len(reach) - 1)]) / look < 0.01)
+        queries[inside] = look
+        done |= inside
+    return float(done.mean()), float(queries.mean())
+
+
+def main() -> None:
+    print("| interval | changes for the better | holds, at the least | on average |\n|---|---|---|---|")
+    rules: dict[str, Ends] = {"decision 0014": earlier, "now": now}
+    for name, ends in rules.items():
+        for share in (0.0, 0.2, 0.5):
+            rates = held(ends, share)
+            print(f"| {name} | {share:.0%} | {min(rates):.3f} | {np.mean(rates):.3f} |")
+    z = critical(looks(8_000), 10**6, 0.95)
+    hidden = {"h of z": _hidden(z) - log(2.0), "h as for one look": _hidden(Z) - log(2.0), "now": _hidden(Z)}
+    found = {name: [_limits(1.05 * k, 1.0, z, h)[0] for k in range(400)] for name, h in hidden.items()}
+    found["decision 0014"] = [earlier(0, k, z)[0] for k in range(400)]
+    print("\n| interval | got worse | acquitted | queries |\n|---|---|---|---|")
+    for name, reach in found.items():
+        for share in (0.0, 0.0101, 0.015):
+            rate, queries = acquitted(np.array(reach), share)
+            print(f"| {name} | {share:.2%} | {rate:.1%} | {queries:,.0f} |")
+
+
+if __name__ == "__main__":
+    main()
