@@ -35,7 +35,7 @@ def earlier(better: int, worse: int, z: float) -> tuple[float, float]:
 
 
 def now(better: int, worse: int, z: float) -> tuple[float, float]:
-    return Spread(better + worse, 0.0, better=(better, 1.0), worse=(worse, 1.0)).ends(0.95, z)
+    return Spread(better + worse, 0.0, better=((better, 1.0),), worse=((worse, 1.0),)).ends(0.95, z)
 
 
 def held(ends: Ends, share: float) -> list[float]:

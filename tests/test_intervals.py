@@ -150,7 +150,7 @@ def test_rare_changes_are_missed_as_often_on_either_side(direction: float) -> No
         asked = rng.random(items) < chance
         q, got = chance[asked], gain[asked]
         found = float((got / q).sum()) / items
-        spread = Spread.of_one((1.0 - q) / q**2 / items**2, got, 0.0, 0.0)
+        spread = Spread.of_one((1.0 - q) / q**2 / items**2, got, 0.0)
         down, up = spread.ends()
         below += gain.mean() < found - down
         above += gain.mean() > found + up
@@ -160,18 +160,20 @@ def test_rare_changes_are_missed_as_often_on_either_side(direction: float) -> No
 
 
 def test_of_no_change_seen_something_is_left_to_doubt() -> None:
-    none = Spread.of_one(np.full(300, 1e-5), np.zeros(300), 0.0, 0.0)
+    none = Spread.of_one(np.full(300, 1e-5), np.zeros(300), 0.0)
     assert none.ends() == pytest.approx([3.0 * 1e-5**0.5] * 2, rel=0.01)  # As much as a chance of 5% hides.
-    assert Spread.of_one(np.zeros(300), np.ones(300), 0.0, 0.0).ends() == (0.0, 0.0)  # All was asked.
+    assert Spread.of_one(np.zeros(300), np.ones(300), 0.0).ends() == (0.0, 0.0)  # All was asked.
 
 
 def test_a_difference_leans_the_other_way() -> None:
-    up = Spread.of_one(np.full(10, 1e-5), np.full(10, 1.0), 0.0, 0.0)
+    up = Spread.of_one(np.full(10, 1e-5), np.full(10, 1.0), 0.0)
     assert up.ends()[0] < 0.8 * up.ends()[1]
     assert (Spread(0.0, 0.0) + up).ends() == pytest.approx(up.ends()[::-1])
     assert (up + up).ends()[0] == pytest.approx((up + up).ends()[1])
     assert up.times(-2.0).ends() == pytest.approx([2.0 * end for end in up.ends()[::-1]])
     assert up.times(-2.0).error2 == pytest.approx(4.0 * up.error2)
+    few, many = (Spread.of_one(np.full(n, 1.0 / n**2), np.zeros(n), 0.0) for n in (8, 500))
+    assert min((few + many).ends()) > few.ends()[0], "a difference is no surer than its less sure part"
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
@@ -179,7 +181,10 @@ def test_what_got_better_and_worse_holds_however_rare_it_is(confidence: float) -
     """Exactly, for two Poisson numbers of any means, one of them perhaps none: about as often as it says, and no less by much."""
     count = np.arange(150)
     ends = np.array(
-        [[Spread(i + j, 0.0, better=(i, 1.0), worse=(j, 1.0)).ends(confidence) for j in count.tolist()] for i in count.tolist()]
+        [
+            [Spread(i + j, 0.0, better=((i, 1.0),), worse=((j, 1.0),)).ends(confidence) for j in count.tolist()]
+            for i in count.tolist()
+        ]
     )
     change = count[:, None] - count[None, :]
     for share in (0.0, 0.25, 1.0):

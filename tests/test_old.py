@@ -21,7 +21,7 @@ ITEMS = 3000
 
 
 def updates() -> Dataset:
-    """An API that changed twice: first many doubtful answers, then right answers that became wrong, most of them of one label."""
+    """An API that changed twice: first many doubtful answers, then some of each label, or most that were wrong."""
     rng = np.random.default_rng(5)
     names = np.array(["cat", "dog", "fox"])
     label = rng.choice(3, ITEMS, p=[0.6, 0.3, 0.1])
@@ -29,8 +29,11 @@ def updates() -> Dataset:
     first = np.where(rng.random(ITEMS) < 0.3 * doubt, (label + 1) % 3, label)
     second = np.where(rng.random(ITEMS) < 0.2 * doubt, (first + 1) % 3, first)
     third = np.where(rng.random(ITEMS) < np.array([0.02, 0.08, 0.1])[label], (second + 2) % 3, second)
-    columns = {"first": names[first].tolist(), "second": names[second].tolist(), "third": names[third].tolist()}
-    return Dataset.of(names[label].tolist(), predictions=columns, numbers={"sure": (1.0 - doubt).tolist()})
+    mended = np.where((second != label) & (rng.random(ITEMS) < 0.9), label, second)
+    answers = {"first": first, "second": second, "third": third, "mended": mended}
+    columns = {name: names[codes].tolist() for name, codes in answers.items()}
+    group = np.where(rng.random(ITEMS) < np.array([0.1, 0.6, 0.9])[label], "old", "young")
+    return Dataset.of(names[label].tolist(), predictions=columns, numbers={"sure": (1.0 - doubt).tolist()}, group=group.tolist())
 
 
 def change(data: Dataset, old: str, new: str) -> float:
@@ -39,31 +42,40 @@ def change(data: Dataset, old: str, new: str) -> float:
     return masa.Shift(before, after).accuracy.change
 
 
-def accepted(data: Dataset, store: Path, seed: int) -> Assessment:
-    """Assess what changed since a run of chosen items, which was accepted."""
+def accepted(data: Dataset, new: str, store: Path, seed: int) -> Assessment:
+    """Assess what changed since a run of chosen items, which was accepted, and which was weighed by groups."""
     name = f"accepted {seed}"
     run = masa.assess(
-        data, "replay:second", baseline="first", old_confidence="sure", budget=400, seed=seed, name=name, store=store
+        data,
+        "replay:second",
+        baseline="first",
+        old_confidence="sure",
+        mix={"old": 0.8, "young": 0.2},
+        budget=400,
+        seed=seed,
+        name=name,
+        store=store,
     )
     with opened(store) as kept:
         history.accept(kept, run.run)
-    return masa.assess(data, "replay:third", budget=300, seed=seed, name=name, store=store, force=True)
+    return masa.assess(data, f"replay:{new}", budget=300, seed=seed, name=name, store=store, force=True)
 
 
-def budgeted(data: Dataset, store: Path, seed: int) -> Assessment:
+def budgeted(data: Dataset, new: str, store: Path, seed: int) -> Assessment:
     """Assess what changed since a baseline within a budget."""
     name = f"budgeted {seed}"
     masa.baseline(data, "replay:second", budget=400, seed=seed, name=name, store=store)
-    return masa.assess(data, "replay:third", budget=300, seed=seed, name=name, store=store, force=True)
+    return masa.assess(data, f"replay:{new}", budget=300, seed=seed, name=name, store=store, force=True)
 
 
+@pytest.mark.parametrize("new", ["third", "mended"])
 @pytest.mark.parametrize("assessed", [accepted, budgeted])
 def test_items_that_stand_for_others_are_right_on_average_and_as_sure_as_they_say(
-    assessed: Callable[[Dataset, Path, int], Assessment], tmp_path: Path
+    assessed: Callable[[Dataset, str, Path, int], Assessment], new: str, tmp_path: Path
 ) -> None:
     data, runs = updates(), 40
-    truth = change(data, "second", "third")
-    found = [assessed(data, tmp_path / "masa.db", seed) for seed in range(runs)]
+    truth = change(data, "second", new)
+    found = [assessed(data, new, tmp_path / "masa.db", seed) for seed in range(runs)]
     assert {(one.items, one.answers) for one in found} == {(400, 300)}
     intervals = [one.accuracy_change for one in found if one.accuracy_change is not None]
     errors = np.array([one.estimate - truth for one in intervals])
@@ -73,12 +85,13 @@ def test_items_that_stand_for_others_are_right_on_average_and_as_sure_as_they_sa
     assert np.mean([one.low <= truth <= one.high for one in intervals]) >= 0.9
 
 
-def test_all_known_items_leave_the_doubt_of_a_sample() -> None:
-    """A census of a random sample: the variance is that of the sample, with what is known of the strata."""
+@pytest.mark.parametrize("now", ["third", "mended"])
+def test_all_known_items_leave_the_doubt_of_a_sample(now: str) -> None:
+    """A census of a random sample: the variance is that of the sample, of whose labels alone it is known how many there are."""
     data = updates()
-    new, old = (data.predictions[name] for name in ("third", "second"))
-    truth, errors, variances = change(data, "second", "third"), [], []
-    for seed in range(200):
+    new, old = (data.predictions[name] for name in (now, "second"))
+    truth, errors, variances = change(data, "second", now), [], []
+    for seed in range(150):
         places = np.sort(np.random.default_rng(seed).choice(ITEMS, 500, replace=False))
         stands, beyond = evenly(data, places, 3)
         assert stands.sum() == pytest.approx(1.0)
@@ -98,4 +111,60 @@ def test_all_known_items_leave_the_doubt_of_a_sample() -> None:
         errors.append(found.shift.accuracy.change - truth)
         variances.append(found.accuracy.error2)
     assert np.std(errors) ** 2 == pytest.approx(np.mean(variances), rel=0.25)
-    assert abs(np.mean(errors)) < 3 * np.std(errors) / 200**0.5
+    assert abs(np.mean(errors)) < 3 * np.std(errors) / 150**0.5
+
+
+def test_what_the_baseline_has_nothing_of_is_said(tmp_path: Path) -> None:
+    label = ["rare"] * 5 + ["ham", "spam"] * 500
+    group = ["few"] * 5 + ["many"] * 1000
+    data = Dataset.of(label, predictions={"old": label}, group=group, difficulty=[0.1] * 5 + [0.5] * 1000)
+    store = tmp_path / "masa.db"
+    masa.baseline(data, "replay:old", budget=1, store=store)
+    with pytest.raises(masa.UsageError, match="'rare', 'spam', of which the baseline has nothing"):
+        masa.assess(data, "replay:old", budget=9, store=store, mix={"rare": 0.1, "ham": 0.4, "spam": 0.5})
+    with pytest.raises(masa.UsageError, match="'rare', of which the baseline has nothing"):
+        masa.assess(data, "replay:old", budget=9, store=store, weights={"cost": {"rare": {"ham": 5}}})
+    found = masa.assess(data, "replay:old", budget=9, store=store)
+    assert (found.answers, found.verdict) == (1, "undecided")
+    assert found.accuracy_change is not None
+    assert found.accuracy_change.high - found.accuracy_change.low > 1.0
+    assert any("nothing about 1 of the groups ('few')" in note for note in found.notes)
+
+
+def test_a_baseline_of_unlabelled_items_alone_is_kept_and_cannot_be_compared_with(tmp_path: Path) -> None:
+    file = tmp_path / "texts.csv"
+    file.write_text("id,label,old\n" + "".join(f"{i},{'cat' if i == 7 else ''},cat\n" for i in range(300)))
+    data = masa.read(file, label="label", id="id", predictions=["old"], unlabelled=True)
+    made = masa.baseline(data, "replay:old", budget=1, store=tmp_path / "masa.db")
+    assert (made.answers, made.matrix) == (1, None)
+    with pytest.raises(masa.MasaError, match="without a label"):
+        masa.assess(data, "replay:old", budget=9, store=tmp_path / "masa.db")
+
+
+def test_a_baseline_that_grew_makes_another_run(tmp_path: Path) -> None:
+    data, store = updates(), tmp_path / "masa.db"
+    made = masa.baseline(data, "replay:second", budget=200, store=store)
+    first = masa.assess(data, "replay:second", budget=100, store=store)
+    with opened(store) as kept:
+        history.pause(kept, first.run, "interrupted")
+        history.pause(kept, made.run, "interrupted")
+    masa.baseline(data, "replay:second", budget=300, store=store)
+    again = masa.assess(data, "replay:second", budget=100, store=store)
+    assert (again.items, again.run > first.run) == (300, True)
+
+
+def test_runs_are_accepted_again_and_again(tmp_path: Path) -> None:
+    data, store, widths = updates(), tmp_path / "masa.db", []
+    masa.baseline(data, "replay:second", budget=1500, store=store)
+    for budget in (1000, 600, 300):
+        run = masa.assess(data, "replay:third", budget=budget, store=store, force=True)
+        with opened(store) as kept:
+            history.accept(kept, run.run)
+        assert (run.answers, run.accuracy_change is not None) == (budget, True)
+        if run.accuracy_change is not None:
+            widths.append(run.accuracy_change.high - run.accuracy_change.low)
+    last = masa.assess(data, "replay:mended", budget=300, store=store, force=True)
+    assert (last.items, last.stopped) == (300, "exhausted")
+    assert last.accuracy_change is not None
+    assert last.accuracy_change.low <= change(data, "third", "mended") <= last.accuracy_change.high
+    assert widths[1] > 0.0

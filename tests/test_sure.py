@@ -149,7 +149,7 @@ def test_a_missing_baseline_adds_its_doubt(tmp_path: Path) -> None:
     data = zoo(changed=0.0)
     store = tmp_path / "masa.db"
     masa.baseline(data, "replay:old", budget=600, store=store)
-    for method in ("auto", "post-stratified", "adaptive", "paired", "masa", "uniform"):
+    for method in ("auto", "post-stratified", "adaptive", "masa", "uniform"):
         part = masa.assess(data, "replay:old", budget=600, store=store, method=method, seed=3)
         whole = masa.assess(data, "replay:old", baseline="old", budget=600, store=None, method=method, seed=3)
         assert part.readings is not None
@@ -159,6 +159,8 @@ def test_a_missing_baseline_adds_its_doubt(tmp_path: Path) -> None:
         assert ((part.readings.high - part.readings.low) > 0.0).all()
         assert all(holds(0.0, interval) for interval in part.readings.recall.values())
         assert part.readings.differing is None or part.readings.differing.low == 0.0 < part.readings.differing.high
+    with pytest.raises(masa.UsageError, match="only part of the items"):
+        masa.assess(data, "replay:old", budget=600, store=store, method="paired")
 
 
 def test_strict_intervals_hold_whenever_one_looks() -> None:

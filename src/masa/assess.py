@@ -28,6 +28,7 @@ from masa.records import (
     Answer,
     Assessment,
     Column,
+    Floats,
     Ints,
     Progress,
     Query,
@@ -115,9 +116,9 @@ async def assess_async(
         )
     with opened(store) as kept:
         whole, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
-        data, old = narrowed(whole, old)
         folder = None if store is None else kept.path.parent / "cache"
-        data, chosen = with_cheap_model(data, old, chosen, folder=folder, progress=progress)
+        whole, chosen = with_cheap_model(whole, old, chosen, folder=folder, progress=progress)
+        data, old = narrowed(whole, old)
         plan = Plan.of(data, old, chosen)
         draft = Draft(
             name=name,
@@ -150,7 +151,7 @@ async def assess_async(
             finally:
                 await asked.close()
             result, found = conclude(session, plan, old, chosen, stopped, sides, told.looks)
-            _close(kept, session, result, found)
+            _close(kept, session, result, found, even_weights(plan, old))
     return result
 
 
@@ -297,6 +298,8 @@ def _identity(settings: Settings, plan: Plan, old: Old) -> dict[str, Any]:
     turns = plan.layout is not None and plan.layout.rest.may
     more = {"also": list(settings.also), "weights": settings.objective.identity(), "turns": turns}
     more |= {"decide": settings.decide, "strict": settings.strict}
+    if old.stands is not None:
+        more["known"] = len(old.places)
     if old.run is None:
         more |= {"old": old.answers.name, "old_confidence": settings.old_confidence}
     return same | {key: value for key, value in more.items() if value}
@@ -436,11 +439,22 @@ class Told:
         return Column("answers", values, np.array([code[value] for value in answers], np.int32))
 
 
-def _close(store: Store, session: Session, result: Assessment, found: Estimated | None) -> None:
+def even_weights(plan: Plan, old: Old) -> Floats:
+    """Give what makes of the share that an answer stands for (N,) what it would be without the mix, 0 where that is not known."""
+    weight = plan.strata.item_weight
+    whole = np.full(len(weight), 1.0 / len(weight)) if old.stands is None else old.stands
+    return np.divide(whole, weight, out=np.zeros(len(weight)), where=weight > 0.0)
+
+
+def _close(store: Store, session: Session, result: Assessment, found: Estimated | None, times: Floats) -> None:
     if result.stopped in ("interrupted", "failures"):
         history.pause(store, session.run.id, result.stopped)
         return
     if found is not None:
         key = keys(session.data).tolist()
-        journal.weigh(store, session.run.id, {key[place]: told for place, told in found.stands().items()})
+        told = {
+            key[place]: (share * float(times[place]), adds * float(times[place]) ** 2)
+            for place, (share, adds) in found.stands().items()
+        }
+        journal.weigh(store, session.run.id, told)
     history.finish(store, session.run.id, result.stopped, session.kept(result.to_dict()))

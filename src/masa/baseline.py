@@ -180,10 +180,12 @@ def _concluded(
     matrix = version = None
     repeated = contradicted = 0
     if past.answers:
-        same, old = narrowed(*laid_over(store, data, run))
-        strata, _ = stratified(same, old, Settings(levels=1))
+        same, old = laid_over(store, data, run)
         notes = (*notes, *odd_answers(data, old.answers))
-        matrix = estimate.true_matrix(strata, old.answers).labelled()
+        if same.labelled[old.places].any():
+            same, old = narrowed(same, old)
+            strata, _ = stratified(same, old, Settings(levels=1))
+            matrix = estimate.true_matrix(strata, old.answers).labelled()
         version, repeated, contradicted = old.version, old.repeated, old.contradicted
     if 0 < repeated < run.settings.get("repeat", 0):
         notes = (*notes, f"only {repeated:,} of {run.settings['repeat']:,} items could be asked twice within the budget")

@@ -108,7 +108,7 @@ class Estimated:
         """Give what the Frobenius error of the shift stays below; what failed may be any answer."""
         known = self.matrix.bound(confidence) if self.sequence is None else self.sequence.radius(confidence)
         failed = share_of(ERROR, self.shift.old) + share_of(ERROR, self.shift.new)
-        return min(intervals.LARGEST, known + intervals.LARGEST * (failed + self.lost))
+        return min(intervals.LARGEST, known + intervals.LARGEST * failed + 2.0 * self.lost)
 
     def spread(self, table: Weights, before: Weights | None = None) -> Spread:
         """Tell how far the change of a sum over the matrix may be off; before is the old matrix's table, if another."""
@@ -275,8 +275,8 @@ def by_group(
     failed_then = (np.bincount(group.codes, failed * stands, len(group.values)) / together).tolist()
     failed_now = _failed_by_group(found.now, group).tolist()
 
-    share = items / max(int(items.sum()), 1)
-    gone = (old.lost / np.maximum(share + old.lost, 1e-300)).tolist()  # Those of lost labels may be anywhere.
+    share = np.bincount(group.codes, stands, len(group.values)) / max(float(stands.sum()), 1e-300) * (1.0 - old.lost)
+    gone = (2.0 * old.lost / np.maximum(share + old.lost, 1e-300)).tolist()  # Those of lost labels may be anywhere.
 
     def interval(change: float, spread: Spread, less: float, more: float) -> Interval:
         """Those that failed then may have been right, and so may those that failed now."""

@@ -268,13 +268,14 @@ def forecast(
     """
     chosen = settings or Settings()
     with opened(store) as kept:
-        data, old = narrowed(*compared(kept, data, client, baseline, name=name, confidence=chosen.old_confidence, force=force))
+        data, old = compared(kept, data, client, baseline, name=name, confidence=chosen.old_confidence, force=force)
         found, run = _earlier(kept, name)
         share, why = (found, _said(run)) if changed is None else (changed, "as you say")
         if not 0.0 < share <= 1.0:
             raise UsageError(f"changed is {share:g}", hint="give the share of answers that may have changed, such as 0.03 or 3%")
         folder = None if store is None else kept.path.parent / "cache"
         data, chosen = with_cheap_model(data, old, chosen, folder=folder, progress=progress)
+        data, old = narrowed(data, old)
         if not data.labelled.all():
             data, old = _labelled(data, old)
         like = None if run is None else from_run(kept, data, old, chosen, run)
@@ -403,7 +404,7 @@ def made(
         answers = _filled(data, old)
     numbers: dict[str, Floats] = {} if old.confidence is None else {SURE_OF_OLD: old.confidence}
     hardness = data.difficulty if data.difficulty is not None else old.confidence
-    known = tuple(methods or ("auto", "masa", "post-stratified"))
+    known = tuple(methods or (("auto", "masa", "post-stratified") if old.even else ("auto",)))
     if data.group is not None:
         if methods and tuple(methods) != ("predictive",):
             raise UsageError("only the method predictive knows groups", hint="leave out --method")

@@ -48,9 +48,9 @@ class Spread:
     """the share of the data of whose label nothing was answered"""
     unit: float = 0.0
     """what one more answer that is like none so far might add"""
-    better: tuple[float, float] = (0.0, 0.0)
+    better: tuple[tuple[float, float], ...] = ()
     """of answers that make the number larger, where they are told from others: their part of error2, and what one of them adds"""
-    worse: tuple[float, float] = (0.0, 0.0)
+    worse: tuple[tuple[float, float], ...] = ()
     """of those that make it smaller"""
 
     def __add__(self, other: "Spread") -> "Spread":
@@ -66,15 +66,15 @@ class Spread:
             (traces[0], traces[1], traces[2]),
             max(self.blind, other.blind),
             hypot(self.unit, other.unit),
-            _together(self.better, other.worse),
-            _together(self.worse, other.better),
+            (*self.better, *other.worse),
+            (*self.worse, *other.better),
         )
 
     def times(self, factor: float) -> "Spread":
         """Give the spread of a multiple of the estimate."""
         square = factor**2
         traces = (self.traces[0] * square, self.traces[1] * square**2, self.traces[2] * square**3)
-        sides = [(variance * square, unit * abs(factor)) for variance, unit in (self.better, self.worse)]
+        sides = [tuple((variance * square, unit * abs(factor)) for variance, unit in side) for side in (self.better, self.worse)]
         better, worse = sides if factor >= 0.0 else reversed(sides)
         return Spread(self.error2 * square, self.deviation * square, traces, self.blind, self.unit * abs(factor), better, worse)
 
@@ -92,26 +92,25 @@ class Spread:
         return min(LARGEST, sqrt(known) + LARGEST * self.blind)
 
     @classmethod
-    def of_one(cls, adds: Floats, values: Floats, usual: Floats | float, blind: float) -> "Spread":
+    def of_one(cls, adds: Floats, values: Floats, blind: float, *, variance: float | None = None) -> "Spread":
         """Tell how far one number may be off from what each answer adds (n,) for a residual of 1.
 
-        Values (n,) are 1 for answers for the better, -1 for those for the worse; what is usual of them (n,) does not vary.
+        Values (n,) are 1 for answers for the better, -1 for those for the worse. Their variance is another where something is
+        usual of them, from which they differ less.
         """
-        total = float(adds.sum())
-        variance = float((adds * (values - usual) ** 2).sum())
-        one = sqrt(float((adds**2).sum()) / total) if total > 0.0 else 0.0
         sides = [adds[values > 0.0], adds[values < 0.0]]
-        less = variance / both if (both := sum(float(side.sum()) for side in sides)) > 0.0 else 1.0
-        better, worse = (
-            (
-                SPARE * less * float(side.sum()),
-                sqrt(min(less, 1.0)) * (float((side**1.5).sum()) + UNMET * one**3) / (float(side.sum()) + UNMET * one**2),
-            )
-            if one > 0.0
-            else (0.0, 0.0)
-            for side in sides
-        )
-        return cls(variance, 0.0, blind=blind, better=better, worse=worse)
+        both, total = sum(float(side.sum()) for side in sides), float(adds.sum())
+        varies = both if variance is None else variance
+        less = varies / both if both > 0.0 else 1.0
+        one = sqrt(float((adds**2).sum()) / total) if total > 0.0 else 0.0
+
+        def part(side: Floats) -> tuple[tuple[float, float], ...]:
+            if one <= 0.0:
+                return ()
+            unit = (float((side**1.5).sum()) + UNMET * one**3) / (float(side.sum()) + UNMET * one**2)
+            return ((SPARE * less * float(side.sum()), sqrt(min(less, 1.0)) * unit),)
+
+        return cls(varies, 0.0, blind=blind, better=part(sides[0]), worse=part(sides[1]))
 
     def ends(self, confidence: float = 0.95, z: float | None = None) -> tuple[float, float]:
         """Give how far an interval for one number reaches down and up, of z standard errors if it was looked at before.
@@ -121,11 +120,13 @@ class Spread:
         """
         far = normal(confidence) if z is None else z
         hidden = min(_hidden(far) - log(2.0), _hidden(normal(confidence)))
-        rest = far**2 * max(0.0, self.error2 - self.better[0] - self.worse[0] + DOUBT * self.deviation)
+        told = sum(variance for variance, _ in (*self.better, *self.worse))
+        rest = far**2 * max(0.0, self.error2 - told + DOUBT * self.deviation)
+        sides = [[_limits(*part, far, max(hidden, 0.0)) for part in side] for side in (self.better, self.worse)]
         (more_better, less_better), (more_worse, less_worse) = (
-            _limits(*side, far, max(hidden, 0.0)) for side in (self.better, self.worse)
+            tuple(sum(limits[end] ** 2 for limits in side) for end in (0, 1)) for side in sides
         )
-        return sqrt(more_worse**2 + less_better**2 + rest), sqrt(more_better**2 + less_worse**2 + rest)
+        return sqrt(more_worse + less_better + rest), sqrt(more_better + less_worse + rest)
 
     def reach(self, z: float) -> float:
         """Give the half width of an interval of z standard errors for a number that few answers may bear on.
@@ -135,6 +136,13 @@ class Spread:
         """
         unsure = _hidden(z) * self.unit / 2.0
         return unsure + sqrt(unsure**2 + z**2 * self.error2)
+
+
+def normal(confidence: float) -> float:
+    """Give how many standard errors a two-sided interval reaches."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + confidence / 2))
 
 
 def _hidden(z: float) -> float:
@@ -157,21 +165,6 @@ def _limits(variance: float, unit: float, z: float, hidden: float) -> tuple[floa
     room = max(0.0, sqrt(hidden) - z / 2.0) ** 2
     half, aside = z * sqrt(variance + room * unit**2), unit * (room + z**2 / 4.0)
     return half + aside, max(0.0, half - aside)
-
-
-def _together(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """Give the variance and the unit of answers of two kinds."""
-    variance = one[0] + other[0]
-    if variance <= 0.0:
-        return 0.0, max(one[1], other[1])
-    return variance, (one[0] * one[1] + other[0] * other[1]) / variance
-
-
-def normal(confidence: float) -> float:
-    """Give how many standard errors a two-sided interval reaches."""
-    from scipy.special import ndtri
-
-    return float(ndtri(0.5 + confidence / 2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,10 +191,6 @@ class Table:
         """By how much weights differ at the most within a row."""
         return float(self.far(np.arange(len(self.values))).max(initial=0.0))
 
-    def squares(self, deviations: Floats) -> float:
-        """Give the variance of the sum, if entries vary so much (L, P) and each by itself."""
-        return float(((self.values * deviations) ** 2).sum())
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InColumn:
@@ -224,11 +213,6 @@ class InColumn:
     def farthest(self) -> float:
         """By how much weights differ at the most within a row."""
         return max(abs(self.here), abs(self.there))
-
-    def squares(self, deviations: Floats) -> float:
-        """Give the variance of the sum, if entries vary so much (L, P) and each by itself."""
-        weights = np.where(np.arange(len(deviations)) == self.row, self.here, self.there)
-        return float(((weights * deviations[:, self.column]) ** 2).sum())
 
 
 Weights = Table | InColumn
@@ -264,6 +248,8 @@ class Sample:
     """another view of these answers, taken where it is the less sure one"""
     times: Floats | None = None
     """(G,) what makes the answers of a group stand for as much as they should, where they stand for more or less"""
+    more: Floats | None = None
+    """(n,) what a residual within its label adds besides, where the items stand for others"""
 
     @classmethod
     def by_strata(
@@ -290,13 +276,15 @@ class Sample:
         return replace(
             self,
             **{name: getattr(self, name)[mine] for name in ("place", "label", "new", "old", "adds", "stands", "group")},
+            more=None if self.more is None else self.more[mine],
             least=None if self.least is None else self.least.take(np.isin(self.least.label, self.label[mine])),
         )
 
     def weights(self) -> Iterator[tuple[int, float, float]]:
         """Give the place of each answer, the share of all items that it stands for, and what it adds to the variance."""
         times = np.ones(len(self.place)) if self.times is None else self.times[self.group]
-        yield from zip(self.place.tolist(), (self.stands * times).tolist(), (self.adds * times**2).tolist(), strict=True)
+        adds = self.adds if self.more is None else self.adds + self.more
+        yield from zip(self.place.tolist(), (self.stands * times).tolist(), (adds * times**2).tolist(), strict=True)
 
     def of_label(self, label: int) -> "Sample":
         """Keep the answers about one label, as if there were no other."""
@@ -339,9 +327,16 @@ class Sample:
         own, group = np.unique(self.group, return_inverse=True)
         if not self.shrunk:
             mean = np.bincount(group, self.stands * values) / self.whole[own]
-            most = self.adds * far**2
-            total = float(most.sum())
             variance = float((self.adds * (values - mean[group]) ** 2).sum())
+            adds = self.adds
+            if self.more is not None:
+                by_label = np.bincount(self.label, self.stands * values) / np.maximum(
+                    np.bincount(self.label, self.stands), 1e-300
+                )
+                variance += float((self.more * (values - by_label[self.label]) ** 2).sum())
+                adds = adds + self.more
+            most = adds * far**2
+            total = float(most.sum())
             return Spread(variance, 0.0, unit=sqrt(float((most**2).sum()) / total) if total > 0.0 else 0.0)
         n = np.bincount(group).astype(np.float64)
         reach = np.zeros(len(own))

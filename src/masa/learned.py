@@ -69,7 +69,7 @@ def learned(
         into[names[after]] = into.get(names[after], 0) + 1
         wrong, mended = wrong + (names[old] != label), mended + (names[old] != label and names[after] == label)
     error2 = None
-    if draws is not None and draws.batch.any():
+    if draws is not None and draws.batch.any() and then.stands is None:
         error2 = plan.estimated(then, places, answers, draws, finite=True).matrix.error2
     likely = kernel.log_odds(layout.items, layout.cells, layout.goal, model)
     return Learned(likely, became, mended / wrong, len(places), error2)
@@ -117,7 +117,7 @@ def from_run(store: Store, data: Dataset, now: Old, settings: Settings, run: Run
             return None
     except (DataError, UsageError):  # Other items, or no answers.
         return None
-    if len(same) < len(data) or then.stands is not None or not (then.steady and now.steady):
+    if len(same) < len(data) or len(then.places) < len(data) or not (then.steady and now.steady):
         return None
     past = journal.past(store, run.id)
     places, answers = live.known(data, past)

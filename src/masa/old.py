@@ -1,6 +1,6 @@
 """What an API answered before: the baseline, laid over the data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,6 +42,8 @@ class Old:
     """(n,) what a residual of it adds to the variance of a sum over all items, for the share of the sum that it is"""
     lost: float = 0.0
     """the share of all items of whose label nothing is known"""
+    without: tuple[str, ...] = ()
+    """those labels"""
     even: bool = True
     """whether they were asked by chance alone, those of a label alike"""
     notes: tuple[str, ...] = ()
@@ -165,16 +167,21 @@ def narrowed(data: Dataset, old: Old) -> tuple[Dataset, Old]:
     known = np.unique(data.label.codes[old.places[old.stands > 0.0]])
     without = data.labelled & ~np.isin(data.label.codes, known)
     lost = float(np.count_nonzero(without) / np.count_nonzero(data.labelled))
-    if lost:
-        names = [repr(data.label.values[code]) for code in np.unique(data.label.codes[without]).tolist()]
-        some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    names = tuple(data.label.values[code] for code in np.unique(data.label.codes[without]).tolist())
+    if names:
         notes.append(
-            f"the baseline has nothing about {len(names):,} of the labels ({some}), {100 * lost:.2g}% of the items: "
+            f"the baseline has nothing about {len(names):,} of the labels ({_some(names)}), {100 * lost:.2g}% of the items: "
             "nothing is known of what became of them, which the intervals allow for"
         )
+    if data.group is not None and kept.group is not None and (gone := set(data.group.values) - set(kept.group.values)):
+        notes.append(f"the baseline has nothing about {len(gone):,} of the groups ({_some(sorted(gone))}): they are left out")
     place = {before: now for now, before in enumerate(old.places.tolist())}
     again = {place[before]: twice for before, twice in old.again.items()}
-    return kept, replace(old, places=np.arange(len(kept)), again=again, lost=lost, notes=(*old.notes, *notes))
+    return kept, replace(old, places=np.arange(len(kept)), again=again, lost=lost, without=names, notes=(*old.notes, *notes))
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
 def evenly(data: Dataset, places: Ints, levels: int) -> tuple[Floats, Floats]:
@@ -198,9 +205,15 @@ def _weighed(data: Dataset, places: Ints, run: Run, past: Past) -> tuple[Floats,
     What those of a label stand for together is what the label is of the data now.
     """
     if not past.stands:
+        why = "it is not finished" if run.finished is None else "it asked canaries alone, or was made by an earlier masa"
         raise UsageError(
             f"run {run.id}, the baseline, asked {len(places):,} of {len(data):,} items and does not say what they stand for",
-            hint="it was made by an earlier masa; make a baseline with masa baseline",
+            hint=f"{why}; make a baseline with masa baseline",
+        )
+    mix = run.settings.get("mix") or {}
+    if not all(mix.values()) and not set(mix) <= set(data.labels):
+        raise UsageError(
+            f"run {run.id}, the baseline, left out the groups with a share of 0", hint="make a baseline with masa baseline"
         )
     told = [past.stands.get(key, (0.0, 0.0)) for key in keys(data)[places].tolist()]
     stands, adds = np.array(told, np.float64).T

@@ -115,6 +115,16 @@ class Plan:
         if method == "auto":
             method = "predictive"
             notes.append(f"method {method}: {clues.in_words}")
+        if lost := set(old.without) & {*(settings.mix or ()), *settings.objective.weights}:
+            raise UsageError(
+                f"the mix or the weights name {', '.join(map(repr, sorted(lost)))}, of which the baseline has nothing",
+                hint="make a baseline of more items (masa baseline), or leave that out",
+            )
+        if method == "paired" and old.stands is not None:
+            raise UsageError(
+                "the method paired must know how often each old answer is given; the baseline has only part of the items",
+                hint="leave out --method, or make a baseline of all items (masa baseline)",
+            )
         if method != "predictive" and not old.even:
             raise UsageError(
                 f"the method {method} takes items to count alike; run {old.run}, the baseline, chose its items by their answers",

@@ -136,7 +136,9 @@ class _Sums:
     counts: Floats
     """(n,) the share of the estimate that the answer stands for"""
     adds: Floats
-    """(n,) what a residual of 1 adds to the variance"""
+    """(n,) what a residual of 1 within its group of cells adds to the variance"""
+    more: Floats
+    """(n,) what one within its label adds besides, where the items stand for others: of those no more is known than the label"""
     cell_label: Ints
     """(C,)"""
     cell_old: Ints
@@ -176,9 +178,10 @@ class _Sums:
         share, adds = kernel.weigh(draws.batch, chance, sizes, left, turned)
         mine = layout.items.weight[places]
         counts = share * mine
-        spread = adds * mine**2 if finite else counts**2
-        if finite and layout.beyond is not None:  # Else they are one sample of all that might have been asked.
-            spread = spread + counts * layout.beyond[places]
+        spread, more = adds * mine**2 if finite else counts**2, np.zeros(len(places))
+        if layout.beyond is not None:
+            # Where an API contradicts itself, they are one sample of all that might have been asked and answered.
+            spread, more = (spread, counts * layout.beyond[places]) if finite else (more, spread)
         wrong = (cell_right >= 0) & (cell_right != cell_old)
         one = kernel.BELIEF / len(places)
         reach = np.bincount(cells.group[cell], counts, len(cells.group_weight)).astype(np.float64)
@@ -196,6 +199,7 @@ class _Sums:
             counts=counts,
             # An answer is part of what is usual in its group: it differs more from what the others say.
             adds=spread * (together / (together - counts)) ** 2,
+            more=more,
             cell_label=cells.label.astype(np.int64),
             cell_old=cell_old,
             cell_right=cell_right,
@@ -251,6 +255,7 @@ class _Sums:
             shrunk=False,
             error=self.error,
             times=(self.weight + self.one) / whole,
+            more=self.more if self.more.any() else None,
         )
 
     @property
@@ -259,8 +264,11 @@ class _Sums:
         return self.names.index(ERROR) if ERROR in self.names else -1
 
     def spreads(self, blind: float) -> tuple[Spread, Spread, Floats]:
-        """Tell how far the matrix, the accuracy and each entry (L, P) may be off: by what the answers differ in each group."""
-        squares = np.zeros(len(self.new))
+        """Tell how far the matrix, the accuracy and each entry (L, P) may be off: by what the answers differ in each group.
+
+        Where the items stand for others, by what they differ in each label besides.
+        """
+        each = np.zeros(len(self.new))
         variance = np.zeros((self.labels, len(self.names)))
         traces = np.zeros(3)
         for label in np.unique(self.label):
@@ -272,7 +280,6 @@ class _Sums:
             kinds = np.unique(np.concatenate((self.new[mine], self.old[mine], right, was)))
             new, old = np.searchsorted(kinds, self.new[mine]), np.searchsorted(kinds, self.old[mine])
             moved = new != old
-            g = self.adds[mine]
             # What is usual in a group: its own answers, and the usual change as far as it has few.
             mean = self._per_group(group[moved], new[moved], old[moved], self.counts[mine][moved], len(own), len(kinds))
             amount = self.one * self.mended * self.cell_share[wrong]
@@ -280,37 +287,36 @@ class _Sums:
                 its_group, np.searchsorted(kinds, right), np.searchsorted(kinds, was), amount, len(own), len(kinds)
             )
             mean /= (self.reach[own] + self.one)[:, None]
-            length = (mean**2).sum(axis=1)[group]
-            squares[mine] = length + np.where(moved, 2.0 - 2.0 * (mean[group, new] - mean[group, old]), 0.0)
-            together = self._per_group(group[moved], new[moved], old[moved], g[moved], len(own), len(kinds))
-            total = np.bincount(group, g, len(own))
-            square = np.bincount(new[moved], g[moved], len(kinds)) + np.bincount(old[moved], g[moved], len(kinds))
-            entry = square - 2.0 * (together * mean).sum(axis=0) + (total[:, None] * mean**2).sum(axis=0)
+            parts = [_Residuals.of(self.adds[mine], new, old, group, mean, len(kinds))]
+            if self.more.any():
+                counts, none = self.counts[mine], np.zeros(len(mine), np.int64)
+                mean = self._per_group(none[moved], new[moved], old[moved], counts[moved], 1, len(kinds)) / counts.sum()
+                parts.append(_Residuals.of(self.more[mine], new, old, none, mean, len(kinds)))
+            each[mine] = sum(part.each for part in parts)
+            total = sum(part.total for part in parts)
+            entry = np.sum([part.entries for part in parts], axis=0)
             # The few changes of an entry may all have been asked for certain: it varies as if they had been met by chance.
             times = np.bincount(new[moved], minlength=len(kinds)) + np.bincount(old[moved], minlength=len(kinds))
-            usual = total.sum() * (times + 0.5) / (len(mine) + 1.0)
-            variance[label] = total.sum() * 0.5 / (len(mine) + 1.0)
+            usual = total * (times + 0.5) / (len(mine) + 1.0)
+            variance[label] = total * 0.5 / (len(mine) + 1.0)
             variance[label, kinds] = (times * np.maximum(entry, 0.0) + KAPPA * usual) / (times + KAPPA)
             if len(kinds) > MOST_PREDICTIONS:
                 traces[:] = np.nan
                 continue
-            covariance = np.diag(square)
-            np.add.at(covariance, (new[moved], old[moved]), -g[moved])
-            np.add.at(covariance, (old[moved], new[moved]), -g[moved])
-            cross = together.T @ mean
-            covariance = covariance - cross - cross.T + (mean * total[:, None]).T @ mean
+            covariance = np.sum([part.covariance() for part in parts], axis=0)
             squared = covariance @ covariance
             traces += np.trace(covariance), np.trace(squared), np.sum(squared * covariance)
-        gain = self.gain()
-        group = self.cell_group[self.cell]
-        usual = np.bincount(self.cell_group, self.cell_wrong * self.cell_share, len(self.reach)) * self.one * self.mended
-        mean_gain = (np.bincount(group, self.counts * gain, len(self.reach)) + usual) / (self.reach + self.one)
         known = (float(traces[0]), float(traces[1]), float(traces[2])) if np.isfinite(traces).all() else (0.0, 0.0, 0.0)
-        return (
-            self._spread(squares, known, blind),
-            Spread.of_one(self.adds, gain, mean_gain[group], blind),
-            np.sqrt(np.maximum(variance, 0.0)),
-        )
+        return self._spread(each, known, blind), self._accuracy(blind), np.sqrt(np.maximum(variance, 0.0))
+
+    def _accuracy(self, blind: float) -> Spread:
+        """Tell how far the share of right answers may be off."""
+        gain, group = self.gain(), self.cell_group[self.cell]
+        usual = np.bincount(self.cell_group, self.cell_wrong * self.cell_share, len(self.reach)) * self.one * self.mended
+        mean = (np.bincount(group, self.counts * gain, len(self.reach)) + usual) / (self.reach + self.one)
+        by_label = np.bincount(self.label, self.counts * gain) / np.maximum(np.bincount(self.label, self.counts), 1e-300)
+        variance = self.adds * (gain - mean[group]) ** 2 + self.more * (gain - by_label[self.label]) ** 2
+        return Spread.of_one(self.adds + self.more, gain, blind, variance=float(variance.sum()))
 
     def gain(self) -> Floats:
         """Say of each answer (n,) whether it became right (1), wrong (-1) or neither."""
@@ -328,14 +334,15 @@ class _Sums:
                 found.append(None)
                 continue
             change = float((self.counts[mine] * gain[mine]).sum()) / total
-            found.append((change, Spread.of_one(np.where(mine, self.adds, 0.0) / total**2, gain, change, 0.0)))
+            adds = np.where(mine, self.adds + self.more, 0.0) / total**2
+            found.append((change, Spread.of_one(adds, gain, 0.0, variance=float((adds * (gain - change) ** 2).sum()))))
         return tuple(found)
 
-    def _spread(self, squares: Floats, traces: tuple[float, float, float], blind: float) -> Spread:
-        """Add up the squared residuals (n,); while few are seen, one more of the largest might have been."""
-        each = self.adds * squares
-        total = float(self.adds.sum())
-        unseen = 2.0 * float((self.adds**2).sum()) / total if total > 0.0 else 0.0
+    def _spread(self, each: Floats, traces: tuple[float, float, float], blind: float) -> Spread:
+        """Add up what each answer (n,) adds; while few residuals are seen, one more of the largest might have been."""
+        adds = self.adds + self.more
+        total = float(adds.sum())
+        unseen = 2.0 * float((adds**2).sum()) / total if total > 0.0 else 0.0
         return Spread(float(each.sum()), sqrt(float((each**2).sum()) + unseen**2), traces, blind)
 
     @staticmethod
@@ -345,3 +352,55 @@ class _Sums:
         np.add.at(result, (group, new), amount)
         np.add.at(result, (group, old), -amount)
         return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Residuals:
+    """How the answers of one label (n,) differ from what is usual in their group (G,), among some kinds of answers (K,)."""
+
+    adds: Floats
+    """(n,)"""
+    new: Ints
+    """(n,)"""
+    old: Ints
+    """(n,)"""
+    each: Floats
+    """(n,) what it adds to the variance"""
+    mean: Floats
+    """(G, K) what is usual: plus for the new, minus for the old answer"""
+    together: Floats
+    """(G, K) what changed, by what it adds"""
+    whole: Floats
+    """(G,) what the answers add for a residual of 1"""
+
+    @classmethod
+    def of(cls, adds: Floats, new: Ints, old: Ints, group: Ints, mean: Floats, kinds: int) -> "_Residuals":
+        moved = new != old
+        length = (mean**2).sum(axis=1)[group]
+        squares = length + np.where(moved, 2.0 - 2.0 * (mean[group, new] - mean[group, old]), 0.0)
+        together = _Sums._per_group(group[moved], new[moved], old[moved], adds[moved], len(mean), kinds)
+        whole = np.bincount(group, adds, len(mean)).astype(np.float64)
+        return cls(adds, new, old, adds * squares, mean, together, whole)
+
+    @property
+    def total(self) -> float:
+        return float(self.whole.sum())
+
+    @property
+    def entries(self) -> Floats:
+        """(K,) the variance of each kind of answer."""
+        moved, kinds = self.new != self.old, self.mean.shape[1]
+        square = np.bincount(self.new[moved], self.adds[moved], kinds) + np.bincount(self.old[moved], self.adds[moved], kinds)
+        return np.asarray(
+            square - 2.0 * (self.together * self.mean).sum(axis=0) + (self.whole[:, None] * self.mean**2).sum(axis=0)
+        )
+
+    def covariance(self) -> Floats:
+        """Give the covariance of the kinds (K, K)."""
+        moved, kinds = self.new != self.old, self.mean.shape[1]
+        new, old, adds = self.new[moved], self.old[moved], self.adds[moved]
+        covariance = np.diag(np.bincount(new, adds, kinds) + np.bincount(old, adds, kinds))
+        np.add.at(covariance, (new, old), -adds)
+        np.add.at(covariance, (old, new), -adds)
+        cross = self.together.T @ self.mean
+        return np.asarray(covariance - cross - cross.T + (self.mean * self.whole[:, None]).T @ self.mean)

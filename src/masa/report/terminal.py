@@ -352,7 +352,7 @@ def baseline(found: Baseline) -> RenderableType:
     what = "Not yet a baseline" if unfinished else "Baseline"
     lines = [f"{what}, run {found.run}: {found.answers:,} answers about {found.items:,} items"]
     if not found.complete and not unfinished:
-        lines[0] += " (a part of them: the old matrix will be an estimate)"
+        lines[0] += " (a part of them, which will stand for all)"
     if found.matrix is not None:
         lines.append(f"Right answers: {percent(found.matrix.accuracy)}")
     noise = found.contradiction
