@@ -8,8 +8,11 @@ import pytest
 
 import masa
 from masa import history
+from masa.cli import main
+from masa.clients.replay import ReplayClient
 from masa.dataset import Dataset
 from masa.estimate import true_matrix
+from masa.forecast import forecast
 from masa.old import Old, evenly, narrowed
 from masa.plan import Plan, Settings
 from masa.records import Assessment, Column
@@ -168,3 +171,56 @@ def test_runs_are_accepted_again_and_again(tmp_path: Path) -> None:
     assert last.accuracy_change is not None
     assert last.accuracy_change.low <= change(data, "third", "mended") <= last.accuracy_change.high
     assert widths[1] > 0.0
+
+
+def test_precision_allows_for_labels_of_which_nothing_is_known(tmp_path: Path) -> None:
+    """All items of a label that the baseline lacks were taken for another one, and are not any more."""
+    label = ["cat"] * 400 + ["dog"] * 400 + ["fox"] * 200
+    old = ["cat"] * 400 + ["dog"] * 400 + ["cat"] * 200
+    new = ["cat"] * 350 + ["dog"] * 450 + ["fox"] * 200
+    data, store = Dataset.of(label, predictions={"old": old, "new": new}), tmp_path / "masa.db"
+    first = masa.assess(data, "replay:old", baseline="old", budget=700, mix={"cat": 0.5, "dog": 0.5, "fox": 0.0}, store=store)
+    with opened(store) as kept:
+        history.accept(kept, first.run)
+    for tolerance in ("precision=2%", "entry=10%"):
+        found = masa.assess(data, "replay:new", budget=700, tolerance=tolerance, store=store, force=True, fresh=True)
+        assert found.verdict == "undecided"
+        assert found.readings is not None
+        assert found.readings.precision["cat"].high >= 1.0 - 2 / 3
+        assert found.accuracy_change is not None
+        assert found.accuracy_change.high >= change(data, "old", "new")
+
+
+def test_what_is_known_of_noise_outlives_an_accepted_run(tmp_path: Path) -> None:
+    luck, label, store = np.random.default_rng(2), ["ham", "spam"] * 400, tmp_path / "masa.db"
+    data = Dataset.of(label, inputs={"text": [str(place) for place in range(800)]})
+
+    def api(text: str) -> str:
+        return label[int(text)] if luck.random() > 0.1 else label[int(text) + 1 - 2 * (int(text) % 2)]
+
+    masa.baseline(data, api, budget=1000, repeat=200, store=store)
+    for _ in range(2):
+        found = masa.assess(data, api, budget=400, store=store)
+        assert (found.moved, "asked for twice" in found.proof) == ("noise", True)
+        assert main(["accept", str(found.run), "--store", str(store)]) == 0
+
+
+def test_accepting_a_run_says_how_many_items_it_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, store = updates(), str(tmp_path / "masa.db")
+    run = masa.assess(data, "replay:third", baseline="second", budget=200, store=store)
+    assert main(["accept", str(run.run), "--store", store]) == 0
+    assert "200 of 3,000 items" in capsys.readouterr().err
+    assert main(["history", "--store", store]) == 0
+    assert f"{run.verdict}, baseline now" in capsys.readouterr().out
+
+
+def test_a_plan_knows_that_items_which_stand_for_others_may_not_have_changed(tmp_path: Path) -> None:
+    data, store = updates(), tmp_path / "masa.db"
+    masa.baseline(data, "replay:second", budget=150, store=store)
+    client = ReplayClient(data.predictions["second"])
+    found = forecast(data, client, errors=(0.05,), budgets=(150,), runs=10, store=store)
+    noticed = dict(zip(found.sizes, found.buys[0].noticed, strict=True))
+    assert noticed[0.001] == pytest.approx(1.0 - 0.999**150, abs=0.01)
+    masa.baseline(data, "replay:second", budget=20, store=store, name="tiny")
+    with pytest.raises(masa.UsageError, match="no more than 20 items"):
+        forecast(data, client, runs=10, store=store, name="tiny")

@@ -529,16 +529,18 @@ def accept(
     run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False, quiet: Quiet = False
 ) -> None:
     """Make a finished run the new baseline. Nothing is asked or paid again."""
-    from masa import history
+    from masa import history, journal
     from masa.config import where
     from masa.store import opened
 
     with opened(where(config, store), make=False) as kept:
         accepted = history.accept(kept, run)
+        items, answers = len(history.keys(kept, accepted)), len(journal.past(kept, run).answers)
     if as_json:
-        print_json({"run": accepted.id, "name": accepted.name, "baseline": True})
+        print_json({"run": accepted.id, "name": accepted.name, "baseline": True, "items": items, "answers": answers})
     else:
-        say(() if quiet else [f"run {accepted.id} is now the baseline of {accepted.name!r}"])
+        part = f": {answers:,} of {items:,} items, which alone are asked from now on" if answers < items else ""
+        say(() if quiet else [f"run {accepted.id} is now the baseline of {accepted.name!r}{part}"])
 
 
 def init(

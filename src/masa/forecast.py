@@ -72,6 +72,9 @@ FEW = 16
 WAYS = 5
 """Ways in which a change is made up where chances are wanted."""
 
+LEAST_ITEMS = 30
+"""Items that stand for others: from fewer nothing can be planned."""
+
 OLD, NEW, SURE_OF_OLD = "old", "new", "old.confidence"
 
 
@@ -399,6 +402,10 @@ def made(
     """Lay out the data with an old answer for every item, as the simulations want it."""
     if not data.labelled.all():
         data, old = _labelled(data, old)
+    if old.stands is not None and len(data) < LEAST_ITEMS:
+        raise UsageError(
+            f"the baseline has no more than {len(data):,} items", hint="make a wider one (masa baseline) to plan from"
+        )
     answers = old.answers
     if ERROR in answers.values:
         answers = _filled(data, old)
@@ -470,14 +477,16 @@ def _said(run: Run | None) -> str:
 
 def _noticed(made: Made, size: float, budgets: Sequence[int]) -> tuple[float, ...]:
     """Give the chance, by budget, to notice that this share of answers changed, over changes made up in several ways."""
+    # Of items that stand for others perhaps none changed.
+    some = 1.0 if made.known.stands is None else 1.0 - (1.0 - size) ** len(made.data)
     if not made.known.steady:
-        return tuple(made.ended(size, Stopping(), budget=budget).noticed for budget in budgets)
+        return tuple(some * made.ended(size, Stopping(), budget=budget).noticed for budget in budgets)
     runs = max(2, made.runs // WAYS)
     ways = [
         made.replay(size, methods=made.methods[:1], budgets=budgets, error=0.5, runs=runs, once_more=way).curves[0].noticed
         for way in range(WAYS)
     ]
-    return tuple(np.mean(ways, axis=0).tolist())
+    return tuple((some * np.mean(ways, axis=0)).tolist())
 
 
 def _blind(bought: Sequence[Buys], *, items: int, steady: bool) -> list[str]:

@@ -87,6 +87,8 @@ def _beyond_noise(
     """
     if found is None:
         return Moved("noise")
+    if not old.repeated:
+        return Moved("noise", "the API contradicts itself, and none of these items was asked twice")
     asked = found.now[0]
     asked = asked.take(np.isin(asked.place, np.array(compared_to, np.int64)) & (asked.stands > 0.0))
     if not len(asked.place):

@@ -11,7 +11,7 @@ from masa.clients import Client
 from masa.dataset import Dataset, oddities
 from masa.errors import DataError, UsageError
 from masa.history import Run
-from masa.journal import Past
+from masa.journal import Past, Recorded
 from masa.records import ERROR, Column, Floats, Ints
 from masa.store import Store
 from masa.strata import Strata
@@ -34,6 +34,8 @@ class Old:
     run: int | None = None
     again: Mapping[int, bool] = field(default_factory=dict)
     """the places of the items that were asked twice, and whether they were answered differently"""
+    shaky: bool = False
+    """whether an earlier run saw the API contradict itself"""
     same_confidence: bool = False
     """whether the items that were asked twice, and are many, were answered with the same confidence both times"""
     stands: Floats | None = None
@@ -43,7 +45,7 @@ class Old:
     lost: float = 0.0
     """the share of all items of whose label nothing is known"""
     without: tuple[str, ...] = ()
-    """those labels"""
+    """those labels, and groups"""
     even: bool = True
     """whether they were asked by chance alone, those of a label alike"""
     notes: tuple[str, ...] = ()
@@ -61,7 +63,7 @@ class Old:
     @property
     def steady(self) -> bool:
         """Whether the API repeats itself: that is what is thought of one that was not asked twice often enough to tell."""
-        return self.contradicted == 0 and (self.repeated == 0 or self.repeated >= ENOUGH)
+        return not self.shaky and self.contradicted == 0 and (self.repeated == 0 or self.repeated >= ENOUGH)
 
 
 def compared(
@@ -134,9 +136,15 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
     if len(places) < len(data):
         by_chance = run.kind != "assess"
         stands, beyond = evenly(data, places, run.settings.get("levels", 3)) if by_chance else _weighed(data, places, run, past)
-    place = live.places(data, past.repeats)
-    twice = {key: (past.answers[key], again) for key, again in past.repeats.items() if key in past.answers}
+    twice = _twice(past)
     pairs = {key: (first.prediction, again.prediction) for key, (first, again) in twice.items()}
+    shaky = False
+    if not pairs and run.baseline is not None:
+        # What is known of noise was seen before this run: what is left of it are the items that were asked here, too.
+        before = _before(store, run)
+        pairs = {key: pair for key, pair in before.items() if key in past.answers}
+        shaky = any(first != again for first, again in before.values())
+    place = live.places(data, pairs)
     sure = [(first.confidence, again.confidence) for first, again in twice.values()]
     return data, Old(
         places,
@@ -145,12 +153,29 @@ def laid_over(store: Store, data: Dataset, run: Run, notes: "list[str] | None" =
         version(past),
         run.id,
         again={place[key]: pair[0] != pair[1] for key, pair in pairs.items() if key in place and ERROR not in pair},
+        shaky=shaky,
         same_confidence=len(sure) >= ENOUGH and all(then is not None and then == now for then, now in sure),
         stands=stands,
         beyond=beyond,
         even=stands is None or run.kind != "assess",
         notes=tuple(notes),
     )
+
+
+def _twice(past: Past) -> "dict[int, tuple[Recorded, Recorded]]":
+    """Give both answers about the items that were asked twice, by key."""
+    return {key: (past.answers[key], again) for key, again in past.repeats.items() if key in past.answers}
+
+
+def _before(store: Store, run: Run) -> dict[int, tuple[str, str]]:
+    """Give what the items were answered that a run's baseline, or its baseline's, asked twice, by key."""
+    found: dict[int, tuple[str, str]] = {}
+    while run.baseline is not None and not found:
+        run = history.find(store, run.baseline)
+        twice = _twice(journal.past(store, run.id))
+        found = {key: (first.prediction, again.prediction) for key, (first, again) in twice.items()}
+        found = {key: pair for key, pair in found.items() if ERROR not in pair}
+    return found
 
 
 def narrowed(data: Dataset, old: Old) -> tuple[Dataset, Old]:
@@ -173,11 +198,16 @@ def narrowed(data: Dataset, old: Old) -> tuple[Dataset, Old]:
             f"the baseline has nothing about {len(names):,} of the labels ({_some(names)}), {100 * lost:.2g}% of the items: "
             "nothing is known of what became of them, which the intervals allow for"
         )
-    if data.group is not None and kept.group is not None and (gone := set(data.group.values) - set(kept.group.values)):
-        notes.append(f"the baseline has nothing about {len(gone):,} of the groups ({_some(sorted(gone))}): they are left out")
+    groups: tuple[str, ...] = ()
+    if data.group is not None and kept.group is not None:
+        groups = tuple(sorted(set(data.group.values) - set(kept.group.values)))
+    if groups:
+        notes.append(f"the baseline has nothing about {len(groups):,} of the groups ({_some(groups)}): they are left out")
     place = {before: now for now, before in enumerate(old.places.tolist())}
     again = {place[before]: twice for before, twice in old.again.items()}
-    return kept, replace(old, places=np.arange(len(kept)), again=again, lost=lost, without=names, notes=(*old.notes, *notes))
+    return kept, replace(
+        old, places=np.arange(len(kept)), again=again, lost=lost, without=names + groups, notes=(*old.notes, *notes)
+    )
 
 
 def _some(names: Sequence[str]) -> str:

@@ -225,7 +225,8 @@ def _check_strict(method: str, data: Dataset, old: Old, settings: Settings) -> N
     """Raise where nothing is known that holds at all times at once."""
     if method != "predictive" or old.stands is not None:
         raise UsageError(
-            "strict intervals take the old answer of every item", hint="make a baseline of all items, and leave out --method"
+            "strict intervals take the old answer of every item, and the method auto",
+            hint="leave out --method" if old.stands is None else "make a baseline of all items (masa baseline)",
         )
     if not old.steady:
         raise UsageError(

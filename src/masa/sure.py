@@ -70,9 +70,10 @@ class Reader:
         half = self._halves[:, :-1]
         weight = np.broadcast_to(self._weight[:, None], shift.shape)
         least, most = (-self._shift.old.values, weight - self._shift.old.values) if self._found.old_known else (-weight, weight)
-        low = np.maximum(shift - half, least) - self._failed_then[:, None]
-        high = np.minimum(shift + half + self._failed_now[:, None], most)
-        return np.minimum(low, shift), np.maximum(high, shift)
+        low = np.minimum(np.maximum(shift - half, least) - self._failed_then[:, None], shift)
+        high = np.maximum(np.minimum(shift + half + self._failed_now[:, None], most), shift)
+        known = 1.0 - self._found.lost  # Of all items, those of labels of which nothing is known being others.
+        return np.where(low > 0.0, known * low, low), np.where(high < 0.0, known * high, high)
 
     @cached_property
     def _halves(self) -> Floats:
@@ -112,7 +113,8 @@ class Reader:
         """Give, by label, the change of the share of what is taken for it that is it, all at once."""
         many, names = len(self._shift.new.labels), self._shift.new.predictions
         unknown = float(self._weight[self._blind].sum())
-        failed = [float(side.sum()) for side in (self._failed_then, self._failed_now)]
+        lost = self._found.lost / max(1.0 - self._found.lost, 1e-12)  # They may be answered anything, as what failed.
+        failed = [float(side.sum()) + lost for side in (self._failed_then, self._failed_now)]
         found = {}
         for row, (label, change) in enumerate(self._shift.precision.items()):
             found[label] = Interval(change.change, -1.0, 1.0)

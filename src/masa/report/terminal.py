@@ -379,7 +379,8 @@ def runs(found: list[Run], baselines: set[int]) -> RenderableType:
         right = percent(accuracy["new"]) if isinstance(accuracy, dict) else "" if accuracy is None else percent(accuracy)
         state = "finished" if run.finished else f"not finished ({run.stopped})"
         mark = "baseline now" if run.id in baselines else ""
-        cells = (run.name, run.created[:16].replace("T", " "), state, result.get("verdict", mark) or mark, right)
+        said = ", ".join(word for word in (result.get("verdict"), mark) if word)
+        cells = (run.name, run.created[:16].replace("T", " "), state, said, right)
         table.add_row(str(run.id), run.kind, *cells, f"{result['queries']:,}" if result else "")
     return table
 
