@@ -326,8 +326,9 @@ def validated(task: Task) -> Validated:
                     found += f", {len(old.places):,} answers"
                     notes += old.notes
     method = task.settings.method
-    strata, _ = stratified(data, old, task.settings)
-    if old is not None:
+    if old is None:
+        strata, _ = stratified(data, None, task.settings)
+    else:
         plan = Plan.of(data, old, task.settings)
         method, strata = plan.method, plan.strata
         notes += plan.notes
