@@ -229,3 +229,19 @@ def test_a_plan_knows_that_items_which_stand_for_others_may_not_have_changed(tmp
     masa.baseline(data, "replay:second", budget=20, store=store, name="tiny")
     with pytest.raises(masa.UsageError, match="no more than 20 items"):
         forecast(data, client, runs=10, store=store, name="tiny")
+
+
+def test_items_without_a_label_do_not_unsettle_those_that_stand_for_others(tmp_path: Path) -> None:
+    rng, file, store = np.random.default_rng(0), tmp_path / "texts.csv", tmp_path / "masa.db"
+    label = np.where(rng.random(1200) < 0.3, "", np.where(rng.random(1200) < 0.5, "cat", "dog"))
+    old = np.where(label == "", "cat", label)
+    new = np.where(rng.random(1200) < 0.05, "dog", old)
+    rows = [f"{i},{a},{b},{c}" for i, (a, b, c) in enumerate(zip(label, old, new, strict=True))]
+    file.write_text("id,label,old,new\n" + "\n".join(rows) + "\n")
+    data = masa.read(file, label="label", id="id", predictions=["old", "new"], unlabelled=True)
+    masa.baseline(data, "replay:old", budget=500, store=store)
+    found = masa.assess(data, "replay:new", budget=400, store=store, force=True)
+    assert found.error_bound is not None
+    assert found.error_bound < 0.1
+    assert found.accuracy_change is not None
+    assert found.accuracy_change.high - found.accuracy_change.low < 0.06

@@ -151,7 +151,7 @@ async def assess_async(
             finally:
                 await asked.close()
             result, found = conclude(session, plan, old, chosen, stopped, sides, told.looks)
-            _close(kept, session, result, found, even_weights(plan, old))
+            _close(kept, session, result, found, _even_weights(plan, old))
     return result
 
 
@@ -439,7 +439,7 @@ class Told:
         return Column("answers", values, np.array([code[value] for value in answers], np.int32))
 
 
-def even_weights(plan: Plan, old: Old) -> Floats:
+def _even_weights(plan: Plan, old: Old) -> Floats:
     """Give what makes of the share that an answer stands for (N,) what it would be without the mix, 0 where that is not known."""
     weight = plan.strata.item_weight
     whole = np.full(len(weight), 1.0 / len(weight)) if old.stands is None else old.stands

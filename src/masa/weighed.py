@@ -290,7 +290,8 @@ class _Sums:
             parts = [_Residuals.of(self.adds[mine], new, old, group, mean, len(kinds))]
             if self.more.any():
                 counts, none = self.counts[mine], np.zeros(len(mine), np.int64)
-                mean = self._per_group(none[moved], new[moved], old[moved], counts[moved], 1, len(kinds)) / counts.sum()
+                mean = self._per_group(none[moved], new[moved], old[moved], counts[moved], 1, len(kinds))
+                mean /= max(float(counts.sum()), 1e-300)  # Items without a label count for nothing.
                 parts.append(_Residuals.of(self.more[mine], new, old, none, mean, len(kinds)))
             each[mine] = sum(part.each for part in parts)
             total = sum(part.total for part in parts)
