@@ -16,10 +16,11 @@ from math import log2, sqrt
 
 import numpy as np
 
-from masa import _kernel as kernel
-from masa import estimate, sampler
+from masa.data.strata import Strata
+from masa.inference.counts import recorded_answers
 from masa.records import Column, Floats, Ints
-from masa.strata import Strata
+from masa.sampling import stratified as sampler
+from masa.sampling.kernels import drawing as kernel
 
 ITEMS, PREDICTIONS, REPEATS = 300_000, 10, 5
 
@@ -97,7 +98,7 @@ class Compiled:
 
     def __init__(self, strata: Strata, answers: Column) -> None:
         self.plan = sampler.plan(strata, "masa", replacement=True)
-        self.recorded = estimate.recorded(strata, answers, group=self.plan.group, factor=self.plan.factor)
+        self.recorded = recorded_answers(strata, answers, group=self.plan.group, factor=self.plan.factor)
         self.state = kernel.new_state(self.plan.design, len(strata.items), len(self.recorded.cell_entry))
         self.seen = np.zeros(len(self.state.counts) + 1, np.int32)
         kernel.plant(self.plan.design, self.plan.rule, self.state)

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import brentq
 
-from masa.dataset import read
-from masa.estimate import true_matrix
-from masa.published import Stored
+from masa.data.dataset import read
+from masa.data.strata import Strata
+from masa.inference.counts import true_matrix
 from masa.records import Floats
-from masa.replay import replay
-from masa.strata import Strata
-from masa.study import ANY, CASES, NOTHING, RIGHT, Case, Study, loaded, one_run, told
+from masa.replays.replay import replay
+from masa.research.published import Stored
+from masa.research.study import ANY, CASES, NOTHING, RIGHT, Case, Study, loaded, one_run, told
 
 MU = np.array([0.9, 0.07, 0.03])
 """A stratum of three answers."""

@@ -15,10 +15,10 @@ import duckdb
 import numpy as np
 
 import masa
-from masa.published import Stored
-from masa.records import Curve, Replay
-from masa.replay import replay
-from masa.study import CASES, loaded
+from masa.records import Column, Curve, Replay
+from masa.replays.replay import replay
+from masa.research.published import Stored
+from masa.research.study import CASES, loaded
 
 BUDGETS = (500, 1000, 2000)
 METHODS = ("post-stratified", "masa", "adaptive", "paired", "predictive", "auto")
@@ -64,7 +64,7 @@ def changed(data: masa.Dataset, api: str, change: Change) -> masa.Dataset:
     new = change(names[old.codes], data.numbers[f"{api}.confidence"], np.random.default_rng(1))
     values = tuple(sorted(set(new.tolist())))
     code = {value: j for j, value in enumerate(values)}
-    column = masa.Column("new", values, np.array([code[value] for value in new.tolist()], np.int32))
+    column = Column("new", values, np.array([code[value] for value in new.tolist()], np.int32))
     return replace(data, predictions={**data.predictions, "old": old, "new": column})
 
 
@@ -103,7 +103,7 @@ def one_pair(share: float) -> Change:
     return change
 
 
-def as_another(share: float, other: masa.Column) -> Change:
+def as_another(share: float, other: Column) -> Change:
     """Take another vendor's answer where it disagrees."""
 
     def change(old: Values, _: Values, rng: np.random.Generator) -> Values:
@@ -135,7 +135,7 @@ def vader(folder: Path, before: str, after: str, target: float, *, word: str | N
         hit = np.array([word in text.lower().replace(",", " ").replace(".", " ").split() for text in data.texts("text")])
         code = {value: j for j, value in enumerate(old.values)}
         other = np.array([code[turned[value]] for value in old.values], np.int32)
-        new = masa.Column("new", old.values, np.where(hit, other[old.codes], old.codes).astype(np.int32))
+        new = Column("new", old.values, np.where(hit, other[old.codes], old.codes).astype(np.int32))
     return Update(
         f"VADER {before} -> {after}" if word is None else f"VADER, texts with '{word}'",
         replace(data, predictions={**data.predictions, "old": old, "new": new}),

@@ -23,17 +23,17 @@ from pathlib import Path
 import numpy as np
 from fewer import updates
 
-from masa import estimate
-from masa.change import Estimated
-from masa.dataset import Dataset, read
-from masa.objective import Objective
-from masa.old import Old, evenly, narrowed
-from masa.plan import Plan, Settings, stratified
+from masa.data.baseline_answers import Old, evenly, narrowed
+from masa.data.dataset import Dataset, read
+from masa.inference.counts import true_matrix
+from masa.inference.estimate import Estimated
+from masa.inference.method import Plan, stratified
+from masa.inference.readings import Reader
 from masa.records import Answer, Column, Floats, Interval, Ints, Query, Shift
-from masa.sampler import Sampler
-from masa.study import CASES
-from masa.sure import Reader
-from masa.weighed import Draws
+from masa.research.study import CASES
+from masa.sampling.draws import Draws
+from masa.sampling.stratified import Sampler
+from masa.settings import Objective, Settings
 
 BUDGETS = (500, 1_000, 2_000)
 KINDS = ("accuracy", "matrix", "entries", "recalls", "precisions", "differing", "norm", "width")
@@ -227,7 +227,7 @@ def covered(seeds: range, *, folder: Path, number: int, method: str, baseline: s
     """Give, by run and budget, which intervals hold."""
     case = _case(folder, number)
     plan = Plan.of(case.data, case.old, Settings(method, also=case.also))
-    before, after = (estimate.true_matrix(plan.strata, side) for side in (case.old.answers, case.new))
+    before, after = (true_matrix(plan.strata, side) for side in (case.old.answers, case.new))
     truth = Shift(before, after)
     result = np.full((len(seeds), len(BUDGETS), len(KINDS)), np.nan)
     for row, seed in enumerate(seeds):

@@ -10,7 +10,7 @@ ITEMS, LABELS, BUDGET = 150_000, 1_000, 50_000
 
 
 def data() -> "Dataset":
-    from masa.dataset import Dataset
+    from masa.data.dataset import Dataset
     from masa.records import Column
 
     rng = np.random.default_rng(0)
@@ -22,17 +22,17 @@ def data() -> "Dataset":
 
 
 def replay() -> str:
-    from masa.replay import replay as run
+    from masa.replays.replay import replay as run
 
     result = run(data(), new="new", runs=20, budgets=[BUDGET], target_error=0.005)
     return f"{result.strata:,} strata, {result.runs} runs of {len(result.curves)} methods"
 
 
 def live() -> str:
-    from masa import estimate
+    from masa.data.strata import Strata
+    from masa.inference.counts import estimated_matrix
     from masa.records import Answer
-    from masa.sampler import Sampler
-    from masa.strata import Strata
+    from masa.sampling.stratified import Sampler
 
     known = data()
     strata = Strata.build(known.label, difficulty=known.difficulty)
@@ -40,7 +40,7 @@ def live() -> str:
     while sampler.asked < BUDGET:
         for query in sampler.ask(32):
             sampler.tell(Answer(query.item, new.values[new.codes[query.item]]))
-    return f"{len(strata):,} strata, accuracy {estimate.matrix(sampler.tally()).accuracy:.3f}"
+    return f"{len(strata):,} strata, accuracy {estimated_matrix(sampler.tally()).accuracy:.3f}"
 
 
 def main() -> None:
@@ -54,6 +54,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from masa.dataset import Dataset
+    from masa.data.dataset import Dataset
 
     main()

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from intervals import Case, cases
 
-from masa.plan import Settings
-from masa.rehearse import Noise, rehearse
-from masa.stopping import Stopping
+from masa.inference.stopping import Stopping
+from masa.replays.whole_runs import Noise, rehearse
+from masa.settings import Settings
 
 CHANGED = ("VADER 3.2.1 -> 3.3.2", "microsoft ferplus, 3% evenly")
 SAME = ("VADER 3.2.1 -> 3.3.2", "microsoft ferplus, 3% evenly", "amazon yelp, 3% by confidence")

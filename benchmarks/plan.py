@@ -15,11 +15,12 @@ import numpy as np
 from fewer import Update, run, updates
 from intervals import drawn
 
-from masa.forecast import Made, made
-from masa.learned import learned
-from masa.old import Old
-from masa.plan import Plan, Settings
+from masa.data.baseline_answers import Old
+from masa.inference.method import Plan
 from masa.records import Answer, Column, Query
+from masa.replays.learned_change import learned
+from masa.replays.made_up_change import Made, made
+from masa.settings import Settings
 
 EARLIER = 2_000
 TIMES = 3

@@ -13,9 +13,9 @@ from math import log, sqrt
 import numpy as np
 from scipy.stats import poisson
 
-from masa.intervals import Spread, _hidden, _limits, normal
+from masa.inference.spread import Spread, _hidden, _limits, normal
+from masa.inference.stopping import critical, looks
 from masa.records import Floats
-from masa.stopping import critical, looks
 
 COUNT = np.arange(150)
 MEANS = np.geomspace(0.05, 60.0, 60)

@@ -5,10 +5,10 @@ import time
 
 import numpy as np
 
-from masa import _predictive as kernel
-from masa.clues import MOST_WORDS, VOCABULARY, Clues, Words
-from masa.predictive import Layout
+from masa.data.features import MOST_WORDS, VOCABULARY, Clues, Words
 from masa.records import Column
+from masa.sampling.kernels import predictive as kernel
+from masa.sampling.layout import Layout
 
 ITEMS, LABELS, WORDS = 1_000_000, 10, 30
 

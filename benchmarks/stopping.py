@@ -11,10 +11,10 @@ from pathlib import Path
 
 from intervals import cases
 
-from masa.plan import Settings
+from masa.inference.stopping import Stopping
 from masa.records import StoppingReport
-from masa.rehearse import rehearse
-from masa.stopping import Stopping
+from masa.replays.whole_runs import rehearse
+from masa.settings import Settings
 
 METHODS = ("auto",)
 MOST = 8_000

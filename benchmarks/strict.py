@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 from intervals import cases, drawn, inside
 
-from masa import estimate
-from masa.plan import Plan, Settings
+from masa.inference.counts import true_matrix
+from masa.inference.method import Plan
+from masa.inference.readings import Reader
 from masa.records import Answer, Column, Query, Shift
-from masa.sure import Reader
+from masa.settings import Settings
 
 MOST = 2_000
 WIDTHS = (500, 1_000, 2_000)
@@ -28,7 +29,7 @@ def held(seeds: range, *, folder: Path, number: int, every: int) -> np.ndarray:
     case = next(case for place, case in enumerate(cases(folder)) if place == number)
     new = case.new
     plan = Plan.of(case.data, case.old, Settings("auto", also=case.also, strict=True))
-    before, after = (estimate.true_matrix(plan.strata, side) for side in (case.old.answers, new))
+    before, after = (true_matrix(plan.strata, side) for side in (case.old.answers, new))
     truth = Shift(before, after)
     result = np.ones((len(seeds), 3 + 2 * len(WIDTHS)))
     for row, seed in enumerate(seeds):

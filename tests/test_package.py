@@ -17,7 +17,7 @@ def test_public_names_are_listed_and_exist() -> None:
     for name in masa.__all__:
         assert getattr(masa, name) is not None
     assert dir(masa) == sorted(masa.__all__)
-    home = [name for names in masa._HOME.values() for name in names]
+    home = [name for names in masa._HOME.values() for name in names.split()]
     assert sorted([*home, "__version__"]) == sorted(masa.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         masa.nonsense  # noqa: B018
@@ -37,7 +37,7 @@ def test_the_wheel_works_outside_the_checkout(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("label,new\n" + "a,a\nb,a\n" * 30)
     code = (
         "import sys; sys.path = [p for p in sys.path if 'src' not in p.split('/')]; sys.path.insert(0, 'site');"
-        "import masa; assert 'site' in masa.__file__, masa.__file__; from masa.cli import main;"
+        "import masa; assert 'site' in masa.__file__, masa.__file__; from masa.cli.main import main;"
         "sys.exit(main(['replay', 'd.csv', '--label', 'label', '--new', 'new', '--runs', '5', '--json']))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)

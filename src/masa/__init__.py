@@ -1,17 +1,11 @@
 """Did the model behind an API change, how, and is that better or worse for me?"""
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from masa.assess import assess, assess_async
-    from masa.baseline import baseline, baseline_async
     from masa.clients import Client
-    from masa.config import Config, assess_config
-    from masa.dataset import Dataset, read
-    from masa.engine import Limits
+    from masa.data.dataset import Dataset, read
     from masa.errors import (
         ApiError,
         BusyError,
@@ -27,124 +21,89 @@ if TYPE_CHECKING:
         StoreError,
         UsageError,
     )
-    from masa.estimate import matrix, shift, true_matrix
     from masa.records import (
         ERROR,
         INVALID,
-        Answer,
         Assessment,
         Baseline,
-        Change,
-        Column,
-        Curve,
+        Forecast,
         Interval,
         Item,
         Matrix,
-        Query,
         Replay,
         Reply,
         Shift,
-        Tally,
     )
-    from masa.replay import replay, replay_file
-    from masa.sampler import METHODS, Sampler
-    from masa.strata import Strata
+    from masa.replays.replay import replay
+    from masa.runs.assess import assess, assess_async
+    from masa.runs.baseline import baseline, baseline_async
+    from masa.runs.compare import compare, compare_async
+    from masa.runs.config import Config
+    from masa.runs.past_runs import accept, history
+    from masa.runs.plan import plan
+    from masa.runs.task import assess_config
+    from masa.settings import Limits, Settings
 
 _HOME = {
-    "assess": ["assess", "assess_async"],
-    "baseline": ["baseline", "baseline_async"],
-    "clients": ["Client"],
-    "config": ["Config", "assess_config"],
-    "dataset": ["Dataset", "read"],
-    "engine": ["Limits"],
-    "errors": [
-        "ApiError",
-        "BusyError",
-        "CallError",
-        "ConfigError",
-        "DataError",
-        "Failed",
-        "Fatal",
-        "MasaError",
-        "MissingPackageError",
-        "Refused",
-        "Rejected",
-        "StoreError",
-        "UsageError",
-    ],
-    "estimate": ["matrix", "shift", "true_matrix"],
-    "records": [
-        "ERROR",
-        "INVALID",
-        "Answer",
-        "Assessment",
-        "Baseline",
-        "Change",
-        "Column",
-        "Curve",
-        "Interval",
-        "Item",
-        "Matrix",
-        "Query",
-        "Replay",
-        "Reply",
-        "Shift",
-        "Tally",
-    ],
-    "replay": ["replay", "replay_file"],
-    "sampler": ["METHODS", "Sampler"],
-    "strata": ["Strata"],
+    "clients": "Client",
+    "data.dataset": "Dataset read",
+    "errors": "ApiError BusyError CallError ConfigError DataError Failed Fatal MasaError "
+    "MissingPackageError Refused Rejected StoreError UsageError",
+    "records": "ERROR INVALID Assessment Baseline Forecast Interval Item Matrix Replay Reply Shift",
+    "replays.replay": "replay",
+    "runs.assess": "assess assess_async",
+    "runs.baseline": "baseline baseline_async",
+    "runs.compare": "compare compare_async",
+    "runs.config": "Config",
+    "runs.past_runs": "accept history",
+    "runs.plan": "plan",
+    "runs.task": "assess_config",
+    "settings": "Limits Settings",
 }
 
 __all__ = [
     "ERROR",
     "INVALID",
-    "METHODS",
-    "Answer",
     "ApiError",
     "Assessment",
     "Baseline",
     "BusyError",
     "CallError",
-    "Change",
     "Client",
-    "Column",
     "Config",
     "ConfigError",
-    "Curve",
     "DataError",
     "Dataset",
     "Failed",
     "Fatal",
+    "Forecast",
     "Interval",
     "Item",
     "Limits",
     "MasaError",
     "Matrix",
     "MissingPackageError",
-    "Query",
     "Refused",
     "Rejected",
     "Replay",
     "Reply",
-    "Sampler",
+    "Settings",
     "Shift",
     "StoreError",
-    "Strata",
-    "Tally",
     "UsageError",
     "__version__",
+    "accept",
     "assess",
     "assess_async",
     "assess_config",
     "baseline",
     "baseline_async",
-    "matrix",
+    "compare",
+    "compare_async",
+    "history",
+    "plan",
     "read",
     "replay",
-    "replay_file",
-    "shift",
-    "true_matrix",
 ]
 
 
@@ -155,21 +114,10 @@ def __getattr__(name: str) -> Any:
 
         return version("masa-shift")
     for module, names in _HOME.items():
-        if name in names:
+        if name in names.split():
             return getattr(import_module(f"masa.{module}"), name)
     raise AttributeError(f"module 'masa' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Package(ModuleType):
-    """Keep `masa.replay` the function after somebody imported the module of that name."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in __all__ and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -4,7 +4,7 @@ import os
 import sys
 from contextlib import suppress
 
-from masa.cli import main
+from masa.cli.main import main
 
 
 def run() -> None:

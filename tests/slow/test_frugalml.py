@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from masa.paper import table1
-from masa.published import Stored, stored
-from masa.study import CASES, Case, Study
+from masa.research.paper import table1
+from masa.research.published import Stored, stored
+from masa.research.study import CASES, Case, Study
 
 # Queries for a Frobenius error of 1% in 95% of runs, measured by an independent prototype with 4,000 runs: with replacement
 # uniform, post-stratified, masa, optimal; then masa asking each item once.

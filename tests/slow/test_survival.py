@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_commands import configure
 
 from server import Server, database, reviews, strange
-from test_commands import configure
 
 MASA = [sys.executable, "-m", "masa"]
 KILLS = int(os.environ.get("MASA_KILLS", "200"))
@@ -138,10 +138,10 @@ with sqlite3.connect(sys.argv[1] + "/.masa/masa.db") as store:
 said = sorted((place[item], prediction) for item, prediction in rows)
 places = np.array([item for item, _ in said])
 values = tuple(sorted({prediction for _, prediction in said}))
-new = masa.Column("new", values, np.array([values.index(prediction) for _, prediction in said], np.int32))
+new = Column("new", values, np.array([values.index(prediction) for _, prediction in said], np.int32))
 old = data.predictions["label"]
-then = masa.Column("old", old.values, old.codes[places])
-found = paired(masa.Strata.build(data.label), places, then, new, all_old=old)
+then = Column("old", old.values, old.codes[places])
+found = paired(Strata.build(data.label), places, then, new, all_old=old)
 print(json.dumps(found.shift.new.values.tolist()))
 """
 

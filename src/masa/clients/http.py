@@ -8,25 +8,11 @@ from urllib.parse import quote
 from pydantic import Field
 
 from masa.clients import Context
-from masa.clients.settings import (
-    QUERIES_ONLY,
-    SECRET,
-    Path,
-    Price,
-    Secrets,
-    Settings,
-    check_places,
-    checked,
-    filled,
-    places,
-    refuse_bad_address,
-    refuse_bad_headers,
-    refuse_literal_secrets,
-    refuse_what_is_no_json,
-    values_of,
-)
+from masa.clients.options import QUERIES_ONLY, Price, Settings, checked
+from masa.clients.secrets import SECRET, Secrets, refuse_bad_address, refuse_bad_headers, refuse_literal_secrets
+from masa.clients.templates import Path, check_places, filled, places, refuse_what_is_no_json, values_of
 from masa.clients.web import Response, Web
-from masa.dataset import as_text
+from masa.data.dataset import as_text
 from masa.errors import ConfigError, Failed, Fatal
 from masa.records import Item, Reply
 

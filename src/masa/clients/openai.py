@@ -8,26 +8,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from masa.budget import billionths
 from masa.clients import Context
-from masa.clients.settings import (
-    QUERIES_ONLY,
-    Price,
-    Secrets,
-    Settings,
-    check_places,
-    checked,
-    filled,
-    places,
-    refuse_bad_address,
-    refuse_bad_headers,
-    refuse_literal_secrets,
-    refuse_what_is_no_json,
-    values_of,
-)
+from masa.clients.options import QUERIES_ONLY, Price, Settings, checked
+from masa.clients.secrets import Secrets, refuse_bad_address, refuse_bad_headers, refuse_literal_secrets
+from masa.clients.templates import check_places, filled, places, refuse_what_is_no_json, values_of
 from masa.clients.web import Web
 from masa.errors import ConfigError, Failed, MasaError, Refused
-from masa.records import Item, Reply
+from masa.records import Item, Reply, billionths
 
 PROMPT = """\
 Classify the text below. Answer with exactly one of these labels and nothing else: {labels}

@@ -14,12 +14,11 @@ from typing import Any
 
 from pydantic import Field
 
-from masa.budget import billionths
 from masa.clients import Context
-from masa.clients.settings import QUERIES_ONLY, Price, Settings, checked
-from masa.dataset import as_text
+from masa.clients.options import QUERIES_ONLY, Price, Settings, checked
+from masa.data.dataset import as_text
 from masa.errors import CallError, ConfigError, Failed, MasaError, Rejected
-from masa.records import Item, Reply
+from masa.records import Item, Reply, billionths
 
 log = logging.getLogger(__name__)
 

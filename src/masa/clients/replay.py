@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from masa.clients.settings import Price, Settings
+from masa.clients.options import Price, Settings
 from masa.records import INVALID, Column, Ints, Item, Reply
 
 

@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from masa.clients.settings import Secrets
+from masa.clients.secrets import Secrets
 from masa.errors import Failed, Fatal, Refused, Rejected
 
 MOST = 4 << 20

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from masa.errors import MissingPackageError, UsageError
 from masa.records import Replay
-from masa.report import percent
+from masa.report.words import percent
 
 if TYPE_CHECKING:
     import altair as alt

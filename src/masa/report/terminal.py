@@ -1,16 +1,16 @@
 """Results in the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import isnan
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from masa.history import Run
-from masa.objective import Tolerance
-from masa.records import ERROR, INVALID, Assessment, Baseline, Finding, Forecast, Interval, Matrix, Readings, Replay, Shift
-from masa.report import counted, percent, plain, points, written
+from masa.records import ERROR, INVALID, Assessment, Baseline, Forecast, Interval, Matrix, Readings, Replay, Shift
+from masa.report.words import counted, percent, plain, points
+from masa.settings import Tolerance
+from masa.storage.history import Run
 
 BUDGETS_ACROSS = 3
 LABELS_DOWN = 8
@@ -31,24 +31,6 @@ def show(content: RenderableType, *, width: int | None = None) -> None:
     if not console.is_terminal and width is None:
         console = Printer(highlight=False, markup=False, emoji=False, width=200)
     console.print(content)
-
-
-def findings(found: Sequence[Finding]) -> RenderableType:
-    """Lay out what experiments found: their words, and the tables that are short and narrow."""
-    parts: list[RenderableType] = []
-    for finding in found:
-        parts += [Text(finding.title, style="bold"), Text("")]
-        parts += [Text(f"skipped: {finding.skipped}\n")] if finding.skipped else []
-        for sheet in finding.sheets:
-            if len(sheet.rows) <= ROWS_DOWN and len(sheet.head) <= COLUMNS_ACROSS:
-                table = Table(box=None, pad_edge=False)
-                for at, column in enumerate(sheet.head):
-                    table.add_column(column.strip(), justify="right" if at else "left")
-                for row in sheet.rows:
-                    table.add_row(*(plain(written(value)) for value in row))
-                parts += [table, Text("")]
-        parts += [Text(f"{plain(words)}\n") for words in finding.words]
-    return Group(*parts)
 
 
 def replay(result: Replay, *, source: str) -> RenderableType:

@@ -1,0 +1,184 @@
+"""Look at a data file and write a commented masa.toml for it."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from masa.data.files import Profile, Table
+from masa.errors import UsageError
+
+LABEL = re.compile(
+    r"^(label|labels|class|target|category|sentiment|y|gold|truth|ground_?truth|true_?label|answer_?key)$", re.IGNORECASE
+)
+ID = re.compile(r"^(id|uid|uuid|guid|key|item|index|.*[_. -]id|.*Id)$")
+INPUT = re.compile(
+    r"text|review|sentence|content|message|input|comment|body|tweet|utterance|question|title|path|file|url|image|audio",
+    re.IGNORECASE,
+)
+PREDICTION = re.compile(r"(^|[._ -])(pred|prediction|predicted|answer|output|response|old|new)([._ -]|$)", re.IGNORECASE)
+CONFIDENCE = re.compile(r"conf|score|prob|certainty|difficulty", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Which column is probably what."""
+
+    label: str | None
+    id: str | None
+    input: tuple[str, ...]
+    predictions: tuple[str, ...]
+    difficulty: str | None
+
+
+def guess(profiles: list[Profile]) -> Guess:
+    """Tell from names and contents which column is what; a column is at most one thing."""
+    predictions = tuple(
+        column.name for column in profiles if PREDICTION.search(column.name) and not CONFIDENCE.search(column.name)
+    )
+    confidences = [column.name for column in profiles if CONFIDENCE.search(column.name) and column.numeric]
+    free = [column for column in profiles if column.name not in (*predictions, *confidences)]
+    few = [
+        c
+        for c in free
+        if 2 <= c.distinct <= 1_000 and c.distinct <= max(2, c.rows // 3) and c.filled == c.rows and c.longest <= 100
+    ]
+    label = (
+        next((c.name for c in few if LABEL.match(c.name)), None)
+        or min((c for c in few if not ID.match(c.name)), key=lambda c: (c.numeric, c.distinct), default=_NONE).name
+    )
+    free = [column for column in free if column.name != label]
+    id_ = next((c.name for c in free if c.unique and ID.match(c.name)), None)
+    texts = [c for c in free if c.name != id_ and not c.numeric and c.mean_length >= 5 and c.distinct > 1]
+    text = max(texts, key=lambda c: (bool(INPUT.search(c.name)), c.mean_length), default=_NONE).name
+    return Guess(label or None, id_, (text,) if text else (), predictions, confidences[0] if confidences else None)
+
+
+_NONE = Profile("", 0, 0, 0, 0.0, 0, numeric=False, frequent=())
+
+
+def looked_at(table: Table, profiles: list[Profile]) -> str:
+    """Say in a few lines what is in a file."""
+    lines = [f"{table.source}: {profiles[0].rows if profiles else 0:,} rows looked at"]
+    for column in profiles:
+        kind = "numbers" if column.numeric else f"texts of about {column.mean_length:.0f} characters"
+        missing = f", {column.rows - column.filled:,} empty" if column.filled < column.rows else ""
+        some = ", ".join(repr(value[:20]) for value in column.frequent[:4]) if column.distinct <= 1000 else ""
+        each = "all different" if column.unique else f"{column.distinct:,} different"
+        lines.append(f"  {column.name}: {kind}, {each}{missing}" + (f": {some}" if some and not column.unique else ""))
+    return "\n".join(lines)
+
+
+APIS = {
+    "http": """\
+client = "http"                         # any API that takes and gives JSON; masa clients lists the others
+url = "https://api.example.com/classify"
+# method = "POST"
+headers = { Authorization = "Bearer ${API_KEY}" }   # ${NAME} is taken from the environment; write no secret here
+body = { text = "{input}" }             # {column} stands for an input column, {input} for the only one
+label = "result.label"                  # where the label is in the answer: a.b[0].c, or an object of scores
+# confidence = "result.score"
+# version = "header:X-Model-Version"    # or a path: what the provider calls its model
+# labels = { POSITIVE = "pos" }         # what the API calls a label = what the data calls it
+# missing = "none"                      # the label where the answer has none
+price = "queries-only"                  # money a call, such as 0.0015, to keep a budget in money too
+# timeout = 30""",
+    "openai": """\
+client = "openai"                       # any endpoint that speaks OpenAI's chat completions
+model = "gpt-4o-mini"
+# base_url = "https://api.openai.com/v1"
+# key = "${OPENAI_API_KEY}"             # taken from the environment
+# system = "You are a careful annotator."
+# prompt = "Classify ... {labels} ... {input}"
+# structured = true                     # hold the model to a JSON schema with the labels
+# logprobs = true                       # confidences, where the endpoint gives log-probabilities
+# temperature = 0.0
+# max_tokens = 64
+# input_price = 0.15                    # money a million tokens, to keep a budget in money too
+# output_price = 0.60
+price = "queries-only"
+# timeout = 60""",
+    "python": """\
+client = {client}
+price = "queries-only"                  # money a call, such as 0.0015, to keep a budget in money too
+# batch = 1                             # more: the function is given a list and gives a list
+# timeout = 60""",
+    "replay": """\
+client = {client}                       # recorded predictions: nothing is asked, nothing is paid""",
+}
+
+
+def written(
+    data: str,
+    found: Guess,
+    *,
+    api: str = "http",
+    budget: int | None = None,
+    old: str | None = None,
+    label: str = "",
+    about: str = "",
+) -> str:
+    """Write the text of a configuration."""
+    kind = api.partition(":")[0]
+    client = APIS[kind].replace("{client}", quoted(api)) if kind in APIS else f"client = {quoted(api)}"
+    inputs = quoted(found.input[0]) if len(found.input) == 1 else "[" + ", ".join(map(quoted, found.input)) + "]"
+    lines = [
+        "# What masa assesses. masa validate checks it, masa baseline records what the API answers today,",
+        "# masa assess tells whether that has changed.",
+        *(f"# {line}" for line in about.splitlines()),
+        "",
+        "[data]",
+        f"path = {quoted(data)}",
+        f"label = {quoted(label or found.label or '')}",
+        f"id = {quoted(found.id)}"
+        if found.id
+        else '# id = "id"                             # items keep their identity when rows move',
+        f"input = {inputs}"
+        if found.input
+        else '# input = "text"                        # what the API is shown; several: ["title", "text"]',
+        f"difficulty = {quoted(found.difficulty)}"
+        if found.difficulty
+        else '# difficulty = "cheap.confidence"       # a number that tells easy items from hard ones',
+        f"old = {quoted(old)}" if old else '# old = "old.prediction"                # old answers, where there is no baseline',
+        "",
+        "[api]",
+        client,
+        "",
+        "[budget]                                # of one run; hard, whatever happens",
+        f"queries = {budget or 1000}",
+        "# money = 5.00",
+        "",
+        "[limits]",
+        "# concurrency = 64                      # calls under way at the most; it adapts below that",
+        '# rate = "500/s"                        # or "600/min"',
+        "# tries = 6                             # calls about one item before it counts as failed",
+        "# failures = 0.3                        # share of items failing that stops a run",
+        "",
+        "[assess]",
+        '# method = "masa"',
+        "# levels = 3",
+        "# tolerance = 0.01                      # a change of accuracy that does not matter; or { recall = 0.05 }",
+        "# confidence = 0.95",
+        "# seed = 0",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def quoted(text: str | None) -> str:
+    r"""Write a text as TOML does.
+
+    >>> print(quoted('a "b"'))
+    "a \"b\""
+    """
+    return json.dumps(text or "", ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def save(text: str, path: Path, *, force: bool) -> None:
+    """Write a configuration, but not over another one."""
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as exc:
+        raise UsageError(f"{path} exists", hint="give another place with --out, or --force to replace it") from exc
+    except OSError as exc:
+        raise UsageError(f"{path} cannot be written: {exc.strerror}", hint="give another place with --out") from exc

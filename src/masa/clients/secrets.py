@@ -1,0 +1,86 @@
+"""Secrets come from the environment and stay out of everything that is shown or stored."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
+
+from masa.clients.templates import PLACE
+from masa.errors import ConfigError
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+SECRET = re.compile(r"auth|key|token|secret|passw|cookie|credential", re.IGNORECASE)
+
+
+class Secrets:
+    """Fill ${NAME} from the environment, and keep what was filled in out of anything that is shown."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._used: set[str] = set()
+
+    def fill(self, text: str) -> str:
+        """Put the variables' values in."""
+        return VARIABLE.sub(self._value, text)
+
+    def hide(self, text: str) -> str:
+        """Take every value out again."""
+        for value in sorted(self._used, key=len, reverse=True):
+            for form in {value, quote(value), quote_plus(value), quote(value, safe=""), *_in_json(value)}:
+                text = text.replace(form, "***")
+        return text
+
+    def _value(self, match: re.Match[str]) -> str:
+        name = match[1]
+        value = self._environment.get(name, "").strip()
+        if not value:
+            raise ConfigError(f"the environment variable {name} is not set", hint=f"export {name}=... before running masa")
+        if not value.isprintable():
+            raise ConfigError(f"the environment variable {name} holds control characters", hint="set it to the key alone")
+        self._used.add(value)
+        return value
+
+
+def _in_json(value: str) -> tuple[str, str]:
+    return json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
+
+
+def refuse_literal_secrets(content: Any, *, where: str, name: str = "") -> None:
+    """Raise if something that looks like a secret is written out, however deep."""
+    if isinstance(content, Mapping):
+        for inner, part in content.items():
+            refuse_literal_secrets(part, where=where, name=str(inner))
+    elif isinstance(content, list):
+        for part in content:
+            refuse_literal_secrets(part, where=where, name=name)
+    elif isinstance(content, str) and content and SECRET.search(name) and not _only_places(content):
+        raise ConfigError(
+            f"{where}: {name!r} is written out", hint="put it into an environment variable and write ${NAME} in its place"
+        )
+
+
+def _only_places(text: str) -> bool:
+    """Say whether a text has a variable of the environment in it, or is nothing but places for inputs."""
+    return bool(VARIABLE.search(text)) or not PLACE.sub("", text).strip()
+
+
+def refuse_bad_headers(headers: Mapping[str, str]) -> None:
+    """Raise if a header cannot be sent."""
+    for name, value in headers.items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or not value.isprintable():
+            raise ConfigError(f"[api] headers: {name!r} cannot be sent", hint="a header is a word and a text of one line")
+
+
+def refuse_bad_address(url: str, *, where: str) -> None:
+    """Raise if a URL is none, or holds a secret."""
+    try:
+        address = urlsplit(VARIABLE.sub("x", url))
+    except ValueError as exc:
+        raise ConfigError(f"{where} is not an address: {exc}", hint="write it as https://host/path") from exc
+    if address.scheme not in ("http", "https") or not address.netloc:
+        raise ConfigError(f"{where} is not an address", hint="write it as https://host/path")
+    if address.username or address.password:
+        raise ConfigError(f"{where} holds a user or a password", hint="send it as a header, from an environment variable")
+    refuse_literal_secrets(dict(parse_qsl(urlsplit(url).query)), where=where)

@@ -1,0 +1,81 @@
+"""The nouns that travel between rooms: frozen, and with no behaviour that needs anything but themselves.
+
+Items, answers and columns of them (`items`), confusion matrices and shifts (`matrix`), and the results that users see: an
+assessment or a baseline (`assessment`), replays (`replay`), a plan (`forecast`). Also money in exact billionths (`money`).
+What computes them lives in the other rooms.
+"""
+
+from masa.records.assessment import (
+    Assessment,
+    Baseline,
+    ChangedItem,
+    Gap,
+    GroupReport,
+    Readings,
+    Stopped,
+    Surprise,
+    Versions,
+)
+from masa.records.forecast import Buys, Cost, Forecast
+from masa.records.items import (
+    ERROR,
+    INVALID,
+    LONGEST_LABEL,
+    RESERVED,
+    UNLABELLED,
+    Answer,
+    Column,
+    Item,
+    Query,
+    Reply,
+    in_order,
+)
+from masa.records.matrix import Change, Interval, Matrix, Shift, StratumReport, Tally
+from masa.records.money import BILLION, amount, billionths, money_text
+from masa.records.replay import Curve, Point, Replay, StoppingReport
+from masa.records.types import Bools, Codes, Floats, Ints, Progress
+
+__all__ = [
+    "BILLION",
+    "ERROR",
+    "INVALID",
+    "LONGEST_LABEL",
+    "RESERVED",
+    "UNLABELLED",
+    "Answer",
+    "Assessment",
+    "Baseline",
+    "Bools",
+    "Buys",
+    "Change",
+    "ChangedItem",
+    "Codes",
+    "Column",
+    "Cost",
+    "Curve",
+    "Floats",
+    "Forecast",
+    "Gap",
+    "GroupReport",
+    "Interval",
+    "Ints",
+    "Item",
+    "Matrix",
+    "Point",
+    "Progress",
+    "Query",
+    "Readings",
+    "Replay",
+    "Reply",
+    "Shift",
+    "Stopped",
+    "StoppingReport",
+    "StratumReport",
+    "Surprise",
+    "Tally",
+    "Versions",
+    "amount",
+    "billionths",
+    "in_order",
+    "money_text",
+]

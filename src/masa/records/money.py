@@ -1,0 +1,38 @@
+"""Money in whole billionths, so that sums are exact."""
+
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
+
+from masa.errors import UsageError
+
+BILLION = 1_000_000_000
+
+
+def billionths(amount: "str | float | Decimal") -> int:
+    """Turn an amount of money into whole billionths, rounded up so that nothing is understated.
+
+    >>> billionths("0.0015"), billionths(2), billionths("0.0000000001")
+    (1500000, 2000000000, 1)
+    """
+    try:
+        exact = Decimal(str(amount))
+        whole = int((exact * BILLION).to_integral_value(ROUND_CEILING))
+    except (InvalidOperation, OverflowError, ValueError) as exc:
+        raise UsageError(f"{amount!r} is not an amount of money", hint="give a number such as 0.0015") from exc
+    if not 0 <= whole < 2**62:
+        raise UsageError(f"{amount} is not an amount that can be spent", hint="give a number such as 0.0015")
+    return whole
+
+
+def amount(whole: int) -> float:
+    """Give the amount that so many billionths are."""
+    return whole / BILLION
+
+
+def money_text(whole: int) -> str:
+    """Write an amount with the digits that matter.
+
+    >>> money_text(1_500_000), money_text(12_340_000_000), money_text(0)
+    ('0.0015', '12.34', '0.00')
+    """
+    value = amount(whole)
+    return f"{value:.2f}" if value >= 1 or not value else f"{value:.4g}"

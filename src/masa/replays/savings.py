@@ -1,0 +1,21 @@
+"""What the strata of a cheap model would have saved on recorded answers."""
+
+import numpy as np
+
+from masa.data.cheap_model import Cheap
+from masa.data.dataset import Dataset
+from masa.data.strata import Strata, adaptive_strata
+from masa.inference.counts import true_uncertainty
+from masa.records import Column
+
+
+def saved_queries(cheap: Cheap, data: Dataset, old: Column) -> float:
+    """Give the share of queries that strata made of a cheap model would have saved, against one level a label."""
+    with_it = adaptive_strata(data.label, cheap.answers, difficulty=cheap.confidence)
+    need = [_need(strata, old) for strata in (Strata.build(data.label), with_it)]
+    return 1.0 - need[1] / need[0] if need[0] > 0.0 else 0.0
+
+
+def _need(strata: Strata, answers: Column) -> float:
+    """Give what the queries for some error are proportional to, when they are spread in the best way."""
+    return float(np.sum(strata.weight * np.sqrt(true_uncertainty(strata, answers, replacement=True)))) ** 2

@@ -1,0 +1,60 @@
+"""How fast and how many at once: the pace and the width of calls to an API."""
+
+import time
+
+FIRST_CALLS = 4
+"""How many calls are sent at once before anything is known about the API."""
+
+SLACK = 0.05
+"""Seconds that a rate is caught up with, when this machine was busy with something else."""
+
+
+class Pace:
+    """Let calls through at a steady rate; what was missed is not caught up with beyond a moment's worth."""
+
+    def __init__(self, rate: float | None) -> None:
+        self._gap = 0.0 if rate is None else 1.0 / rate
+        self._next = 0.0
+        self._paused_until = 0.0
+
+    def turn(self) -> float:
+        """Take the next turn, and give the seconds until it comes."""
+        now = time.monotonic()
+        slack = max(self._gap, SLACK)
+        self._next = max(self._next, now - slack, self._paused_until) + self._gap
+        return self._next - self._gap - now
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing for a while."""
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+    @property
+    def paused(self) -> float:
+        """Seconds for which nothing is to be sent."""
+        return max(0.0, self._paused_until - time.monotonic())
+
+
+class Width:
+    """How many calls may be under way: more while answers come well, half when the API pushes back."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._width = float(min(FIRST_CALLS, most))
+        self._doubling = True
+        self._last_push = 0.0
+
+    @property
+    def now(self) -> int:
+        """Calls that may be under way."""
+        return max(1, int(self._width))
+
+    def good(self) -> None:
+        """Hear that an answer came."""
+        self._width = min(float(self._most), self._width + (1.0 if self._doubling else 1.0 / self._width))
+
+    def pushed(self, since: float) -> None:
+        """Hear that a call sent then was refused; one sent before the last refusal says nothing new."""
+        if since >= self._last_push:
+            self._doubling = False
+            self._width = max(1.0, self._width / 2)
+            self._last_push = time.monotonic()

@@ -1,0 +1,59 @@
+"""Run asynchronous work from ordinary code."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+
+R = TypeVar("R")
+
+
+def waiting(work: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
+    """Make the function of the same name, without `_async`, that waits for the result."""
+
+    @wraps(work)
+    def wait(*args: P.args, **options: P.kwargs) -> R:
+        return finished(work(*args, **options))
+
+    wait.__name__ = wait.__qualname__ = work.__name__.removesuffix("_async")
+    return wait
+
+
+def finished(work: Coroutine[Any, Any, R]) -> R:
+    """Run something asynchronous to its end, also where a loop is running already, as in a notebook."""
+    running = None
+    with suppress(RuntimeError):
+        running = asyncio.get_running_loop()
+    if running is None:
+        return asyncio.run(work)
+    result: list[R] = []
+    errors: list[BaseException] = []
+
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    def run() -> None:
+        try:
+            result.append(loop.run_until_complete(task))
+        except BaseException as exc:
+            errors.append(exc)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    thread = threading.Thread(target=run, name="masa")
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        # Somebody interrupted the waiting: the thread must not go on spending.
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    if errors:
+        raise errors[0]
+    return result[0]
