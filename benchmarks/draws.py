@@ -35,7 +35,9 @@ def case(count: int) -> tuple[Strata, Column]:
     strata = Strata.build(column, difficulty=rng.random(ITEMS), levels=count // labels)
     # Labels with few items stay whole in masa; the timing wants exactly this many strata.
     if len(strata) != count:
-        column = Column("label", tuple(map(str, range(count))), (np.arange(ITEMS) % count).astype(np.int32))
+        column = Column(
+            "label", tuple(map(str, range(count))), (np.arange(ITEMS) % count).astype(np.int32)
+        )
         strata = Strata.build(column)
     return strata, Column("answer", tuple(map(str, range(PREDICTIONS))), answer.astype(np.int32))
 
@@ -77,7 +79,16 @@ def plain(strata: Strata, answers: Column, draws: int, *, keep: bool) -> float:
 
 
 @kernel.jit
-def scan(weight: Floats, start: Ints, cell: Ints, group: Ints, issued: Ints, pairs: Ints, counts: Ints, draws: int) -> None:
+def scan(
+    weight: Floats,
+    start: Ints,
+    cell: Ints,
+    group: Ints,
+    issued: Ints,
+    pairs: Ints,
+    counts: Ints,
+    draws: int,
+) -> None:
     """Algorithm 1 compiled as it stands, from state arrays by stratum (S,), item (N,) and cell (C,)."""
     for draw in range(draws):
         best, chosen = -1.0, 0
@@ -98,19 +109,40 @@ class Compiled:
 
     def __init__(self, strata: Strata, answers: Column) -> None:
         self.plan = sampler.plan(strata, "masa", replacement=True)
-        self.recorded = recorded_answers(strata, answers, group=self.plan.group, factor=self.plan.factor)
-        self.state = kernel.new_state(self.plan.design, len(strata.items), len(self.recorded.cell_entry))
+        self.recorded = recorded_answers(
+            strata, answers, group=self.plan.group, factor=self.plan.factor
+        )
+        self.state = kernel.new_state(
+            self.plan.design, len(strata.items), len(self.recorded.cell_entry)
+        )
         self.seen = np.zeros(len(self.state.counts) + 1, np.int32)
         kernel.plant(self.plan.design, self.plan.rule, self.state)
         self.draw(2 * len(strata))
 
     def draw(self, draws: int) -> None:
-        kernel.advance(self.plan.design, self.recorded, self.plan.rule, self.state, self.seen, np.uint64(1), draws)
+        kernel.advance(
+            self.plan.design,
+            self.recorded,
+            self.plan.rule,
+            self.state,
+            self.seen,
+            np.uint64(1),
+            draws,
+        )
 
     def scan(self, draws: int) -> None:
         design, recorded, state = self.plan.design, self.recorded, self.state
         cell, group = recorded.cell.astype(np.int64), recorded.cell_group.astype(np.int64)
-        scan(design.block_weight, design.start, cell, group, state.issued, state.pairs, state.counts.astype(np.int64), draws)
+        scan(
+            design.block_weight,
+            design.start,
+            cell,
+            group,
+            state.issued,
+            state.pairs,
+            state.counts.astype(np.int64),
+            draws,
+        )
 
 
 def best(work: Callable[[Compiled], None], strata: Strata, answers: Column, draws: int) -> float:
@@ -128,7 +160,9 @@ def main() -> None:
     small = case(30)
     Compiled(*small).scan(1)
     print(__doc__.splitlines()[0])
-    print(f"{'strata':>8} {'plain Python':>14} {'kept scores':>13} {'numba scan':>12} {'masa':>8}   masa is faster than")
+    print(
+        f"{'strata':>8} {'plain Python':>14} {'kept scores':>13} {'numba scan':>12} {'masa':>8}   masa is faster than"
+    )
     print(f"{'':>59}   plain / kept / scan")
     first = 0.0
     for count in (30, 93, 3_000, 30_000):
@@ -143,7 +177,9 @@ def main() -> None:
         first = first or masa
         ratios = f"{slow / masa:,.0f} / {kept / masa:,.0f} / {scanned / masa:,.1f}"
         growth = f"cost x {masa / first:.2f}, log(strata) x {log2(count) / log2(30):.2f}"
-        print(f"{count:>8,} {slow:>14,.2f} {kept:>13,.2f} {scanned:>12,.3f} {masa:>8,.3f}   {ratios:<20} {growth}")
+        print(
+            f"{count:>8,} {slow:>14,.2f} {kept:>13,.2f} {scanned:>12,.3f} {masa:>8,.3f}   {ratios:<20} {growth}"
+        )
 
 
 if __name__ == "__main__":

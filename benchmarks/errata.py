@@ -41,7 +41,9 @@ def scores(n: int, runs: int, step: Callable[[int], float]) -> Floats:
 def update(runs: int) -> None:
     truth = 1 - float(np.sum(MU**2))
     print(f"\nThe update of the score, {runs:,} runs; the true score is {truth:.4f}\n")
-    print("| answers | printed (1/n): mean | of the truth | (n-1)/n | corrected (2/n): mean | deviation, printed / corrected |")
+    print(
+        "| answers | printed (1/n): mean | of the truth | (n-1)/n | corrected (2/n): mean | deviation, printed / corrected |"
+    )
     print("|---" * 6 + "|")
     for n in (2, 5, 10, 50):
         printed, corrected = scores(n, runs, lambda n: 1 / n), scores(n, runs, lambda n: 2 / n)
@@ -80,7 +82,9 @@ def allocated(p: Floats, s: Floats, a: float, queries: float) -> Floats:
 
 
 def rates() -> None:
-    print("\nHow the gap to the optimum falls, from the allocation that the rule tends to (slope of log gap over log N)\n")
+    print(
+        "\nHow the gap to the optimum falls, from the allocation that the rule tends to (slope of log gap over log N)\n"
+    )
     print("| strata | N = 1e4 to 1e5 | 1e6 to 1e7 | 1e9 to 1e10 |\n" + "|---" * 4 + "|")
     p = np.full(4, 0.25)
     for name, s in (
@@ -99,11 +103,23 @@ def rates() -> None:
 
 
 def bias(folder: Path, runs: int) -> None:
-    print(f"\nAdaptive means are biased: squared bias over squared error, {runs:,} runs, with replacement\n")
-    print("| case | 250 queries | 500 | 1,000 | 2,000 | accuracy too high at 500 (points) |\n" + "|---" * 6 + "|")
+    print(
+        f"\nAdaptive means are biased: squared bias over squared error, {runs:,} runs, with replacement\n"
+    )
+    print(
+        "| case | 250 queries | 500 | 1,000 | 2,000 | accuracy too high at 500 (points) |\n"
+        + "|---" * 6
+        + "|"
+    )
     for case in CASES:
         it = loaded(case, Stored.open(folder / f"{case.data}.parquet"))
-        options = {"methods": ["masa"], "runs": runs, "replacement": True, "budgets": [250, 500, 1000, 2000], "target_error": 0.9}
+        options = {
+            "methods": ["masa"],
+            "runs": runs,
+            "replacement": True,
+            "budgets": [250, 500, 1000, 2000],
+            "target_error": 0.9,
+        }
         curve = replay(it.data, new=it.new, **options).curves[0]  # type: ignore[arg-type]
         shown = " | ".join("-" if share is None else f"{share:.1%}" for share in curve.bias_share)
         print(f"| {case} | {shown} | {100 * curve.accuracy_bias[1]:+.2f} |", flush=True)
@@ -116,7 +132,9 @@ def sizes(folder: Path) -> None:
         if case.uniform > len(data):
             print(f"{case}: U/S {case.uniform:,} queries, MASA {case.masa:,}; {len(data):,} items")
     shares = Strata.build(read(folder / "expw.parquet", label="label").label).label_weight
-    print(f"expw: labels of {shares.min():.1%} to {shares.max():.1%} of the items: equal draws a label are not uniform ones")
+    print(
+        f"expw: labels of {shares.min():.1%} to {shares.max():.1%} of the items: equal draws a label are not uniform ones"
+    )
 
 
 def guesses(folder: Path, runs: int) -> None:
@@ -131,14 +149,26 @@ def guesses(folder: Path, runs: int) -> None:
     by_name = {str(case): case for case in CASES}
     print(f"\nQueries by masa after changes that the paper tells in part, {runs:,} runs\n")
     for fives in (0.07, 0.05, 0.035, 0.02, 0.0):
-        found = needed(by_name["ibm amnist"], ("4", RIGHT, "5", fives), (ANY, RIGHT, NOTHING, 0.07 - fives))
-        print(f"ibm amnist, {fives:.1%} fours taken for fives, {0.07 - fives:.1%} right answers empty: {found:,}")
+        found = needed(
+            by_name["ibm amnist"], ("4", RIGHT, "5", fives), (ANY, RIGHT, NOTHING, 0.07 - fives)
+        )
+        print(
+            f"ibm amnist, {fives:.1%} fours taken for fives, {0.07 - fives:.1%} right answers empty: {found:,}"
+        )
     for share in (0.05, 0.025):
-        found = needed(by_name["amazon imdb"], ("0", "0", "1", share), ("1", "0", RIGHT, share - 0.011))
+        found = needed(
+            by_name["amazon imdb"], ("0", "0", "1", share), ("1", "0", RIGHT, share - 0.011)
+        )
         print(f"amazon imdb, {share:.1%} of all items positive texts that became wrong: {found:,}")
-    it = Study([Stored.open(folder / "amnist.parquet")], folder, runs=runs).load(by_name["google amnist"])
-    curve = replay(it.by_itself, new=it.new, methods=["optimal"], runs=runs, replacement=True).curves[0]
-    print(f"google amnist, levels by the API's own confidence, optimum: {curve.queries_for_target:,}")
+    it = Study([Stored.open(folder / "amnist.parquet")], folder, runs=runs).load(
+        by_name["google amnist"]
+    )
+    curve = replay(
+        it.by_itself, new=it.new, methods=["optimal"], runs=runs, replacement=True
+    ).curves[0]
+    print(
+        f"google amnist, levels by the API's own confidence, optimum: {curve.queries_for_target:,}"
+    )
 
 
 def luck(folder: Path, runs: int) -> None:
@@ -146,7 +176,12 @@ def luck(folder: Path, runs: int) -> None:
     it = loaded(CASES[0], Stored.open(folder / "yelp.parquet"))
     strata = Strata.build(it.data.label, difficulty=it.own, levels=2)
     truth = true_matrix(strata, it.answers).values
-    off = np.array([one_run(strata, it.answers, 2_000, seed=seed, replacement=True) - truth for seed in range(runs)])
+    off = np.array(
+        [
+            one_run(strata, it.answers, 2_000, seed=seed, replacement=True) - truth
+            for seed in range(runs)
+        ]
+    )
     close = np.abs(off).max(axis=(1, 2)) <= 0.001
     print(
         f"\nThe case study: root mean square error of an entry {np.sqrt(np.mean(off**2)):.2%}; "

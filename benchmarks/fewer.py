@@ -117,7 +117,9 @@ def as_another(share: float, other: Column) -> Change:
     return change
 
 
-def vader(folder: Path, before: str, after: str, target: float, *, word: str | None = None) -> Update:
+def vader(
+    folder: Path, before: str, after: str, target: float, *, word: str | None = None
+) -> Update:
     """Give a real update of VADER, or one that turns the sentiment of texts with one word."""
     columns = [f"vader-{version}" for version in ("2.5", "3.2.1", "3.3.2")]
     data = masa.read(
@@ -132,7 +134,12 @@ def vader(folder: Path, before: str, after: str, target: float, *, word: str | N
     old, new = (data.predictions[f"vader-{version}.prediction"] for version in (before, after))
     if word is not None:
         turned = {"positive": "negative", "negative": "positive", "neutral": "positive"}
-        hit = np.array([word in text.lower().replace(",", " ").replace(".", " ").split() for text in data.texts("text")])
+        hit = np.array(
+            [
+                word in text.lower().replace(",", " ").replace(".", " ").split()
+                for text in data.texts("text")
+            ]
+        )
         code = {value: j for j, value in enumerate(old.values)}
         other = np.array([code[turned[value]] for value in old.values], np.int32)
         new = Column("new", old.values, np.where(hit, other[old.codes], old.codes).astype(np.int32))
@@ -177,7 +184,14 @@ def updates(folder: Path) -> Iterator[Update]:
     yield gpt4(folder)
 
     def simulated(
-        what: str, data: str, api: str, target: float, change: Change, *, also: tuple[str, ...], share: float = 0.03
+        what: str,
+        data: str,
+        api: str,
+        target: float,
+        change: Change,
+        *,
+        also: tuple[str, ...],
+        share: float = 0.03,
     ) -> Update:
         return Update(
             f"{api} {data}, {100 * share:.0f}% {what}",
@@ -187,18 +201,54 @@ def updates(folder: Path) -> Iterator[Update]:
             also=tuple(f"{name}.prediction" for name in also),
         )
 
-    yield simulated("evenly", "ferplus", "microsoft", 0.005, spread_evenly(0.03), also=("github-cnn",))
-    yield simulated("by confidence", "ferplus", "microsoft", 0.005, follows_confidence(0.03), also=("github-cnn",))
+    yield simulated(
+        "evenly", "ferplus", "microsoft", 0.005, spread_evenly(0.03), also=("github-cnn",)
+    )
+    yield simulated(
+        "by confidence",
+        "ferplus",
+        "microsoft",
+        0.005,
+        follows_confidence(0.03),
+        also=("github-cnn",),
+    )
     yield simulated("one pair", "ferplus", "microsoft", 0.005, one_pair(0.03), also=("github-cnn",))
-    for data, api, other, target in (("ferplus", "microsoft", "facepp", 0.005), ("expw", "google", "microsoft", 0.0036)):
+    for data, api, other, target in (
+        ("ferplus", "microsoft", "facepp", 0.005),
+        ("expw", "google", "microsoft", 0.0036),
+    ):
         read = recorded(folder, data, api, other, "github-cnn")
         made = changed(read, api, as_another(0.03, read.predictions[f"{other}.prediction"]))
         also = (f"{other}.prediction", "github-cnn.prediction")
-        yield Update(f"{api} {data}, 3% where {other} disagrees", made, target, old_confidence=f"{api}.confidence", also=also)
-    yield simulated("by confidence", "yelp", "amazon", 0.005, follows_confidence(0.03), also=("github-vader",))
+        yield Update(
+            f"{api} {data}, 3% where {other} disagrees",
+            made,
+            target,
+            old_confidence=f"{api}.confidence",
+            also=also,
+        )
+    yield simulated(
+        "by confidence", "yelp", "amazon", 0.005, follows_confidence(0.03), also=("github-vader",)
+    )
     yield simulated("evenly", "yelp", "amazon", 0.005, spread_evenly(0.03), also=("github-vader",))
-    yield simulated("by confidence", "imdb", "amazon", 0.01, follows_confidence(0.08), also=("github-vader",), share=0.08)
-    yield simulated("by confidence", "amnist", "google", 0.01, follows_confidence(0.08), also=("github-deepspeech",), share=0.08)
+    yield simulated(
+        "by confidence",
+        "imdb",
+        "amazon",
+        0.01,
+        follows_confidence(0.08),
+        also=("github-vader",),
+        share=0.08,
+    )
+    yield simulated(
+        "by confidence",
+        "amnist",
+        "google",
+        0.01,
+        follows_confidence(0.08),
+        also=("github-deepspeech",),
+        share=0.08,
+    )
     for data, api, other, cheap, target in (
         ("amnist", "google", "ibm", "github-deepspeech", 0.01),
         ("yelp", "google", "amazon", "github-vader", 0.01),
@@ -206,9 +256,18 @@ def updates(folder: Path) -> Iterator[Update]:
     ):
         read = recorded(folder, data, api, other, cheap)
         new = read.predictions[f"{other}.prediction"]
-        made = replace(read, predictions={**read.predictions, "old": read.predictions[f"{api}.prediction"], "new": new})
+        made = replace(
+            read,
+            predictions={
+                **read.predictions,
+                "old": read.predictions[f"{api}.prediction"],
+                "new": new,
+            },
+        )
         name = f"{data}, {api} -> {other}"
-        yield Update(name, made, target, old_confidence=f"{api}.confidence", also=(f"{cheap}.prediction",))
+        yield Update(
+            name, made, target, old_confidence=f"{api}.confidence", also=(f"{cheap}.prediction",)
+        )
 
 
 def run(update: Update, *, runs: int) -> Replay:
@@ -237,17 +296,30 @@ def needed(curve: Curve) -> str:
 def table_of_updates(folder: Path, *, runs: int, half: bool) -> None:
     after = f"squared error at {', '.join(map(str, BUDGETS))}: paired; predictive; auto | bias: paired; predictive; auto"
     first = "first change: post-stratified; auto"
-    print(f"| case | changed | no-change error | error | {' | '.join(METHODS)} | {after} | {first} |")
+    print(
+        f"| case | changed | no-change error | error | {' | '.join(METHODS)} | {after} | {first} |"
+    )
     print("|---" * (len(METHODS) + 7) + "|")
     for given in updates(folder):
-        update = replace(given, data=given.data.take(np.arange(1, len(given.data), 2))) if half else given
+        update = (
+            replace(given, data=given.data.take(np.arange(1, len(given.data), 2)))
+            if half
+            else given
+        )
         found = run(update, runs=runs)
         curves = {curve.method: curve for curve in found.curves}
         old, new = update.data.predictions[update.old], update.data.predictions[update.new]
-        share = np.mean(np.array(old.values, object)[old.codes] != np.array(new.values, object)[new.codes])
-        squared = "; ".join(" ".join(f"{x:.2g}" for x in curves[name].mean_squared_error) for name in OURS)
+        share = np.mean(
+            np.array(old.values, object)[old.codes] != np.array(new.values, object)[new.codes]
+        )
+        squared = "; ".join(
+            " ".join(f"{x:.2g}" for x in curves[name].mean_squared_error) for name in OURS
+        )
         bias = "; ".join(f"{max(x or 0.0 for x in curves[name].bias_share):.1%}" for name in OURS)
-        first = "; ".join("/".join(map(str, curves[name].first_change or ())) for name in ("post-stratified", "auto"))
+        first = "; ".join(
+            "/".join(map(str, curves[name].first_change or ()))
+            for name in ("post-stratified", "auto")
+        )
         cells = [needed(curves[name]) for name in METHODS]
         print(
             f"| {update.name} | {share:.1%} | {found.no_change_error:.2%} | {update.target:.3%} | {' | '.join(cells)} "
@@ -274,7 +346,10 @@ def table_of_twelve(folder: Path, *, runs: int, half: bool) -> None:
         )
         saved = found.saving("adaptive", "masa")
         cells = [needed(curve) for curve in found.curves]
-        print(f"| {case} | {' | '.join(cells)} | {'-' if saved is None else f'{-saved:+.1%}'} |", flush=True)
+        print(
+            f"| {case} | {' | '.join(cells)} | {'-' if saved is None else f'{-saved:+.1%}'} |",
+            flush=True,
+        )
 
 
 def main() -> None:

@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 from fewer import updates
 
-from masa.data.baseline_answers import Old, evenly, narrowed
+from masa.data.baseline_answers import BaselineAnswers, evenly, narrowed
 from masa.data.dataset import Dataset, read
 from masa.inference.counts import true_matrix
-from masa.inference.estimate import Estimated
+from masa.inference.estimate import Estimate
 from masa.inference.method import Plan, stratified
 from masa.inference.readings import Reader
 from masa.records import Answer, Column, Floats, Interval, Ints, Query, Shift
@@ -38,7 +38,14 @@ from masa.settings import Objective, Settings
 BUDGETS = (500, 1_000, 2_000)
 KINDS = ("accuracy", "matrix", "entries", "recalls", "precisions", "differing", "norm", "width")
 METHODS = ("auto",)
-OTHER = {"yelp": "google", "imdb": "google", "waimai": "google", "shop": "google", "ferplus": "google", "expw": "microsoft"}
+OTHER = {
+    "yelp": "google",
+    "imdb": "google",
+    "waimai": "google",
+    "shop": "google",
+    "ferplus": "google",
+    "expw": "microsoft",
+}
 AT_ONCE = 16
 
 
@@ -84,11 +91,11 @@ UPDATES += [
 
 @dataclass(frozen=True)
 class Case:
-    """Old and new answers."""
+    """BaselineAnswers and new answers."""
 
     name: str
     data: Dataset
-    old: Old
+    old: BaselineAnswers
     new: Column
     target: float
     """an error to aim at"""
@@ -106,19 +113,30 @@ class Case:
 def loaded(update: Update, folder: Path) -> tuple[Dataset, Column, Column]:
     """Give the data with the old confidence as difficulty, and the old and new answers."""
     names = [f"{side}.prediction" for side in (update.old, update.new) if side]
-    data = read(folder / f"{update.file}.parquet", label="label", predictions=names, difficulty=f"{update.old}.confidence")
+    data = read(
+        folder / f"{update.file}.parquet",
+        label="label",
+        predictions=names,
+        difficulty=f"{update.old}.confidence",
+    )
     old = data.predictions[names[0]]
     if not update.how:
         return data, old, data.predictions[names[-1]]
     rng = np.random.default_rng(0)
     assert data.difficulty is not None
     place = {name: code for code, name in enumerate(old.values)}
-    right = np.array([place.get(name, -1) for name in data.label.values])[data.label.codes] == old.codes
+    right = (
+        np.array([place.get(name, -1) for name in data.label.values])[data.label.codes] == old.codes
+    )
     low = data.difficulty <= np.quantile(data.difficulty, 0.2)
-    may = np.flatnonzero({"unsure": low, "worse": right, "evenly": np.ones(len(data), bool)}[update.how])
+    may = np.flatnonzero(
+        {"unsure": low, "worse": right, "evenly": np.ones(len(data), bool)}[update.how]
+    )
     changed = rng.permutation(may)[: int(update.share * len(data))]
     codes = old.codes.copy()
-    codes[changed] = (codes[changed] + rng.integers(1, len(old.values), len(changed))) % len(old.values)
+    codes[changed] = (codes[changed] + rng.integers(1, len(old.values), len(changed))) % len(
+        old.values
+    )
     return data, old, Column("new", old.values, codes.astype(np.int32))
 
 
@@ -127,12 +145,20 @@ def cases(folder: Path) -> Iterator[Case]:
     for update in updates(folder):
         data = update.data
         sure = None if update.old_confidence is None else data.numbers[update.old_confidence]
-        old = Old(np.arange(len(data)), data.predictions[update.old], confidence=sure)
+        old = BaselineAnswers(np.arange(len(data)), data.predictions[update.old], confidence=sure)
         now = None if update.new_confidence is None else data.numbers[update.new_confidence]
-        yield Case(update.name, data, old, data.predictions[update.new], 2 * update.target, update.also, now)
+        yield Case(
+            update.name,
+            data,
+            old,
+            data.predictions[update.new],
+            2 * update.target,
+            update.also,
+            now,
+        )
     for made in UPDATES:
         data, before, new = loaded(made, folder)
-        old = Old(np.arange(len(data)), before, confidence=data.difficulty)
+        old = BaselineAnswers(np.arange(len(data)), before, confidence=data.difficulty)
         yield Case(made.name if made.how else f"{made.name}, from {made.old}", data, old, new, 0.02)
 
 
@@ -147,16 +173,25 @@ def inside(value: float, interval: Interval) -> bool:
 
 def held(reader: Reader, found: Shift, bound: float, truth: Shift, changed: float) -> list[float]:
     """Say of each interval whether it holds, and how wide that for accuracy is."""
-    on = Shift(truth.old.on(found.new.predictions), truth.new.on(found.new.predictions)) if _on(found, truth) else truth
+    on = (
+        Shift(truth.old.on(found.new.predictions), truth.new.on(found.new.predictions))
+        if _on(found, truth)
+        else truth
+    )
     read = reader.all(Objective())
     accuracy = reader.accuracy()
-    entries = _on(found, truth) and bool(((read.low - 1e-12 <= on.values) & (on.values <= read.high + 1e-12)).all())
+    entries = _on(found, truth) and bool(
+        ((read.low - 1e-12 <= on.values) & (on.values <= read.high + 1e-12)).all()
+    )
     return [
         inside(truth.accuracy.change, accuracy),
         found.error(truth) <= bound + 1e-12,
         entries if _on(found, truth) else _held_anyway(read.low, read.high, found, truth),
         all(inside(change.change, read.recall[label]) for label, change in truth.recall.items()),
-        all(inside(change.change, read.precision[label]) for label, change in truth.precision.items()),
+        all(
+            inside(change.change, read.precision[label])
+            for label, change in truth.precision.items()
+        ),
         read.differing is None or inside(changed, read.differing),
         inside(truth.norm, read.norm),
         accuracy.high - accuracy.low,
@@ -185,19 +220,33 @@ def within(case: Case, baseline: str, seed: int, before: Plan) -> Case:
     data, old = case.data, case.old
     if earlier:
         first = old if earlier == "same" else replace(old, answers=case.new)
-        plan = before if earlier == "same" else Plan.of(data, first, Settings("auto", also=case.also), words=before.words)
+        plan = (
+            before
+            if earlier == "same"
+            else Plan.of(data, first, Settings("auto", also=case.also), words=before.words)
+        )
         run = Asking(plan, seed + 10**6, old.answers)
         run.until(int(budget))
-        told = run.estimated(first).stands()
+        told = run.estimated(first).answer_weights()
         places = np.sort(np.array(list(told), np.int64))
-        stands, adds = np.array([told[place] for place in places.tolist()]).T
-        known = Old(places, taken(old.answers, places), stands=stands / stands.sum(), beyond=adds / stands, even=False)
+        weight, adds = np.array([told[place] for place in places.tolist()]).T
+        known = BaselineAnswers(
+            places,
+            taken(old.answers, places),
+            weight=weight / weight.sum(),
+            extra_variance=adds / weight,
+            drawn_evenly=False,
+        )
     else:
         strata, _ = stratified(data, None, Settings(), all_items=True)
-        sampler = Sampler(strata, method="optimal", seed=seed + 10**6, uncertainty=np.ones(len(strata)))
+        sampler = Sampler(
+            strata, method="optimal", seed=seed + 10**6, uncertainty=np.ones(len(strata))
+        )
         places = np.sort(np.array([query.item for query in sampler.ask(int(budget))], np.int64))
-        stands, beyond = evenly(data, places, levels=3)
-        known = Old(places, taken(old.answers, places), stands=stands, beyond=beyond)
+        weight, extra_variance = evenly(data, places, levels=3)
+        known = BaselineAnswers(
+            places, taken(old.answers, places), weight=weight, extra_variance=extra_variance
+        )
     sure = None if old.confidence is None else old.confidence[places]
     data, known = narrowed(data, replace(known, confidence=sure))
     now = None if case.sure is None else case.sure[places]
@@ -212,15 +261,21 @@ class Asking:
         self.asked: list[Query] = []
 
     def until(self, budget: int) -> None:
-        while len(self.asked) < budget and (queries := self.source.ask(min(AT_ONCE, budget - len(self.asked)))):
+        while len(self.asked) < budget and (
+            queries := self.source.ask(min(AT_ONCE, budget - len(self.asked)))
+        ):
             for query in queries:
                 sure = None if self.sure is None else float(self.sure[query.item])
-                self.source.tell(Answer(query.item, self.new.values[self.new.codes[query.item]], sure))
+                self.source.tell(
+                    Answer(query.item, self.new.values[self.new.codes[query.item]], sure)
+                )
             self.asked += queries
 
-    def estimated(self, old: Old) -> Estimated:
+    def estimated(self, old: BaselineAnswers) -> Estimate:
         places = np.array([query.item for query in self.asked], np.int64)
-        return self.plan.estimated(old, places, taken(self.new, places), drawn(self.asked), finite=True)
+        return self.plan.estimated(
+            old, places, taken(self.new, places), drawn(self.asked), finite=True
+        )
 
 
 def covered(seeds: range, *, folder: Path, number: int, method: str, baseline: str) -> np.ndarray:
@@ -241,7 +296,9 @@ def covered(seeds: range, *, folder: Path, number: int, method: str, baseline: s
                 break
             run.until(budget)
             found = run.estimated(mine.old)
-            result[row, place] = held(Reader(found, 0.95), found.shift, found.matrix.bound(), truth, case.changed)
+            result[row, place] = held(
+                Reader(found, 0.95), found.shift, found.matrix.bound(), truth, case.changed
+            )
     return result
 
 
@@ -262,8 +319,16 @@ def main() -> None:
     wanted = sys.argv[4] if len(sys.argv) > 4 else "all"
     chosen = list(range(count)) if wanted == "all" else [int(place) for place in wanted.split(",")]
     baseline = sys.argv[5] if len(sys.argv) > 5 else ""
-    print(f"{runs} runs; how often what is shown with a confidence of 95% holds after so many queries\n")
-    print("| case | changed | method | queries | " + " | ".join(KINDS) + " |\n" + "|---" * (4 + len(KINDS)) + "|")
+    print(
+        f"{runs} runs; how often what is shown with a confidence of 95% holds after so many queries\n"
+    )
+    print(
+        "| case | changed | method | queries | "
+        + " | ".join(KINDS)
+        + " |\n"
+        + "|---" * (4 + len(KINDS))
+        + "|"
+    )
     all_rates: list[Floats] = []
     with ProcessPoolExecutor(2) as pool:
         for number in chosen:
@@ -271,14 +336,20 @@ def main() -> None:
             for method in methods:
                 size = max(1, min(50, runs // 2))
                 seeds = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
-                parts = pool.map(partial(covered, folder=folder, number=number, method=method, baseline=baseline), seeds)
+                parts = pool.map(
+                    partial(
+                        covered, folder=folder, number=number, method=method, baseline=baseline
+                    ),
+                    seeds,
+                )
                 rates = np.concatenate(list(parts)).mean(axis=0)
                 for budget, row in zip(BUDGETS, rates, strict=True):
                     if not np.isnan(row[0]):
                         all_rates.append(row)
                         cells = " | ".join(f"{value:.3f}" for value in row[:-1])
                         print(
-                            f"| {case.name} | {case.changed:.1%} | {method} | {budget:,} | {cells} | {row[-1]:.4f} |", flush=True
+                            f"| {case.name} | {case.changed:.1%} | {method} | {budget:,} | {cells} | {row[-1]:.4f} |",
+                            flush=True,
                         )
     least = " | ".join(f"{value:.3f}" for value in np.min(all_rates, axis=0)[:-1])
     print(f"| the least of all | | | | {least} | |")

@@ -71,13 +71,29 @@ def asking(url: str, *, calls: int, rate: float) -> dict[str, float]:
         return make("", options, Context(("no", "yes"), ("text",), {}))
 
     data = masa.Dataset.of(
-        ["yes", "no"] * calls, inputs={"text": [f"text {i}" for i in range(2 * calls)]}, predictions={"old": ["yes"] * 2 * calls}
+        ["yes", "no"] * calls,
+        inputs={"text": [f"text {i}" for i in range(2 * calls)]},
+        predictions={"old": ["yes"] * 2 * calls},
     )
     limits = masa.Limits(concurrency=64, rate=rate)
     with tempfile.TemporaryDirectory() as folder:
-        masa.assess(data, client(), baseline="old", budget=200, store=Path(folder) / "warm.db", limits=limits)
+        masa.assess(
+            data,
+            client(),
+            baseline="old",
+            budget=200,
+            store=Path(folder) / "warm.db",
+            limits=limits,
+        )
         used, began = cpu(), time.monotonic()
-        found = masa.assess(data, client(), baseline="old", budget=calls, store=Path(folder) / "masa.db", limits=limits)
+        found = masa.assess(
+            data,
+            client(),
+            baseline="old",
+            budget=calls,
+            store=Path(folder) / "masa.db",
+            limits=limits,
+        )
         took, used = time.monotonic() - began, cpu() - used
     assert found.answers == calls
     used_bare, began_bare = cpu(), time.monotonic()
@@ -113,7 +129,9 @@ def starting(url: str, *, items: int) -> dict[str, float]:
             f'[data]\npath = "data.csv"\nlabel = "label"\nid = "id"\ninput = "text"\nold = "old"\n'
             f'[api]\nclient = "http"\nurl = "{url}"\nbody = {{ text = "{{text}}" }}\nlabel = "label"\nprice = 0.001\n'
         )
-        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        environment = {
+            key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
+        }
         words = [sys.executable, "-m", "masa", "assess", "--budget", "1", "--json", "--quiet"]
         times = []
         for _ in range(2):  # The first run may compile.
@@ -122,14 +140,18 @@ def starting(url: str, *, items: int) -> dict[str, float]:
             import sqlite3
 
             with sqlite3.connect(folder / ".masa" / "masa.db") as store:
-                sent = store.execute("SELECT sent FROM call ORDER BY run DESC LIMIT 1").fetchone()[0]
+                sent = store.execute("SELECT sent FROM call ORDER BY run DESC LIMIT 1").fetchone()[
+                    0
+                ]
             times.append(sent - began)
             peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return {"items": items, "first_query_s": times[-1], "peak_mb": peak}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--calls", type=int, default=5000)
     parser.add_argument("--rate", type=float, default=500.0)
     parser.add_argument("--items", type=int, default=1_000_000)

@@ -18,7 +18,12 @@ def data() -> "Dataset":
     answer = np.where(rng.random(ITEMS) < 0.6, label, rng.integers(0, LABELS, ITEMS))
     names = tuple(f"{i:03}" for i in range(LABELS))
     new = Column("new", names, answer.astype(np.int32))
-    return Dataset("memory", Column("label", names, label.astype(np.int32)), {"new": new}, difficulty=rng.random(ITEMS))
+    return Dataset(
+        "memory",
+        Column("label", names, label.astype(np.int32)),
+        {"new": new},
+        difficulty=rng.random(ITEMS),
+    )
 
 
 def replay() -> str:
@@ -46,7 +51,9 @@ def live() -> str:
 def main() -> None:
     if len(sys.argv) > 1:
         what = {"replay": replay, "live": live}[sys.argv[1]]()
-        print(f"{sys.argv[1]}: {what}: peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB, aim 500 MB")
+        print(
+            f"{sys.argv[1]}: {what}: peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB, aim 500 MB"
+        )
         return
     print(__doc__)
     for name in ("replay", "live"):

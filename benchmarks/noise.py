@@ -2,7 +2,7 @@
 
 python benchmarks/noise.py FOLDER [RUNS]   FOLDER holds frugalml/, vader/ and llmdrift/
 
-Whole assessments with `auto`. Old and new answers are each, with a small chance, any other one; how often is known from 500 items
+Whole assessments with `auto`. BaselineAnswers and new answers are each, with a small chance, any other one; how often is known from 500 items
 that were asked twice, and from nothing else. Where nothing changed the new answers are the old API's.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from intervals import Case, cases
 
 from masa.inference.stopping import Stopping
-from masa.replays.whole_runs import Noise, rehearse
+from masa.replays.whole_runs import Noise, play_whole_runs
 from masa.settings import Settings
 
 CHANGED = ("VADER 3.2.1 -> 3.3.2", "microsoft ferplus, 3% evenly")
@@ -23,7 +23,7 @@ BUDGETS = (40, 2_000)
 
 
 def told(case: Case, noise: Noise | None, budget: int, runs: int) -> str:
-    found = rehearse(
+    found = play_whole_runs(
         case.data,
         new=case.new,
         old=case.old,
@@ -47,7 +47,9 @@ def main() -> None:
     print("|---" * 7 + "|")
     for case in cases(folder):
         if case.name in SAME:
-            same = replace(case, new=case.old.answers, name=f"{case.name.partition(',')[0]}, the old API again")
+            same = replace(
+                case, new=case.old.answers, name=f"{case.name.partition(',')[0]}, the old API again"
+            )
             for noise in NOISES:
                 print(told(same, noise, 2_000, runs), flush=True)
         if case.name in CHANGED:

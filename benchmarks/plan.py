@@ -15,11 +15,11 @@ import numpy as np
 from fewer import Update, run, updates
 from intervals import drawn
 
-from masa.data.baseline_answers import Old
+from masa.data.baseline_answers import BaselineAnswers
 from masa.inference.method import Plan
 from masa.records import Answer, Column, Query
 from masa.replays.learned_change import learned
-from masa.replays.made_up_change import Made, made
+from masa.replays.made_up_change import MadeUpChange, made
 from masa.settings import Settings
 
 EARLIER = 2_000
@@ -27,14 +27,22 @@ TIMES = 3
 AT_ONCE = 16
 
 
-def promised(planned: Made, share: float, error: float, *, found: float | None = None) -> int | None:
+def promised(
+    planned: MadeUpChange, share: float, error: float, *, found: float | None = None
+) -> int | None:
     """Give the queries that a plan promises, also of another share than was found; none where "nothing changed" would do."""
-    played = planned.replays(share, budgets=(500,), error=error, truer=planned.truer(found or share))
-    beyond = played.no_change_error is not None and error >= played.no_change_error  # It would prove nothing.
+    played = planned.replays(
+        share, budgets=(500,), error=error, truer=planned.truer(found or share)
+    )
+    beyond = (
+        played.no_change_error is not None and error >= played.no_change_error
+    )  # It would prove nothing.
     return None if beyond else played.curves[0].queries_for_target
 
 
-def assessed(update: Update, known: Old, settings: Settings, seed: int) -> tuple[list[Query], float]:
+def assessed(
+    update: Update, known: BaselineAnswers, settings: Settings, seed: int
+) -> tuple[list[Query], float]:
     """Assess the change, and give what was asked and the share of answers that seem to have changed."""
     data, new = update.data, update.data.predictions[update.new]
     plan = Plan.of(data, known, settings)
@@ -47,7 +55,9 @@ def assessed(update: Update, known: Old, settings: Settings, seed: int) -> tuple
             source.tell(Answer(query.item, new.values[new.codes[query.item]], confidence))
         asked += queries
     places = np.array([query.item for query in asked], np.int64)
-    found = plan.estimated(known, places, Column(new.name, new.values, new.codes[places]), drawn(asked), finite=True)
+    found = plan.estimated(
+        known, places, Column(new.name, new.values, new.codes[places]), drawn(asked), finite=True
+    )
     return asked, found.differing or 0.0
 
 
@@ -56,7 +66,11 @@ def second_update(folder: Path, runs: int) -> str:
     second, first, *_ = updates(folder)
     data, told = second.data, []
     then, now = (
-        Old(np.arange(len(data)), it.data.predictions[it.old], confidence=data.numbers[it.old_confidence or ""])
+        BaselineAnswers(
+            np.arange(len(data)),
+            it.data.predictions[it.old],
+            confidence=data.numbers[it.old_confidence or ""],
+        )
         for it in (first, second)
     )
     old, new = (data.predictions[name] for name in (second.old, second.new))
@@ -68,7 +82,12 @@ def second_update(folder: Path, runs: int) -> str:
         answers = Column(became.name, became.values, became.codes[places])
         like = learned(data, then, now, settings, places, answers, drawn(asked))
         planned = made(data, now, settings, runs=runs, methods=("auto",), like=like)
-        queries = promised(planned, float(np.mean(old.codes != new.on(old.values).codes)), second.target, found=seen)
+        queries = promised(
+            planned,
+            float(np.mean(old.codes != new.on(old.values).codes)),
+            second.target,
+            found=seen,
+        )
         told.append("-" if queries is None else f"{queries:,}")
     return ", ".join(told)
 
@@ -76,7 +95,9 @@ def second_update(folder: Path, runs: int) -> str:
 def main() -> None:
     folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100
     chosen = None if len(sys.argv) < 4 else [int(number) for number in sys.argv[3].split(",")]
-    print(f"{runs} runs\n\n| case | changed | error | needed | promised by a guess | after an earlier assessment |")
+    print(
+        f"{runs} runs\n\n| case | changed | error | needed | promised by a guess | after an earlier assessment |"
+    )
     print("|---" * 6 + "|")
     near = {"guess": [0, 0], "earlier": [0, 0]}
     for number, update in enumerate(updates(folder)):
@@ -84,9 +105,13 @@ def main() -> None:
             continue
         data = update.data
         old, new = data.predictions[update.old], data.predictions[update.new]
-        share = float(np.mean(np.array(old.values, object)[old.codes] != np.array(new.values, object)[new.codes]))
+        share = float(
+            np.mean(
+                np.array(old.values, object)[old.codes] != np.array(new.values, object)[new.codes]
+            )
+        )
         sure = None if update.old_confidence is None else data.numbers[update.old_confidence]
-        known = Old(np.arange(len(data)), old, confidence=sure)
+        known = BaselineAnswers(np.arange(len(data)), old, confidence=sure)
         settings = Settings("auto", also=update.also)
         needed = run(replace(update, methods=("auto",)), runs=runs).curves[0].queries_for_target
 
@@ -97,7 +122,12 @@ def main() -> None:
             near[kind][0] += 0.8 <= queries / needed <= 1.2
             return f"{queries:,} ({queries / needed:.2f})"
 
-        guessed = told(promised(made(data, known, settings, runs=runs, methods=("auto",)), share, update.target), "guess")
+        guessed = told(
+            promised(
+                made(data, known, settings, runs=runs, methods=("auto",)), share, update.target
+            ),
+            "guess",
+        )
         after = []
         for seed in range(TIMES):
             asked, seen = assessed(update, known, settings, seed)
@@ -111,8 +141,13 @@ def main() -> None:
             flush=True,
         )
     if chosen is None or 0 in chosen:
-        print(f"\nVADER 3.2.1 -> 3.3.2 after an assessment of 2.5 -> 3.2.1: {second_update(folder, runs)}")
-    print("\nwithin 20%: " + ", ".join(f"{kind} {good} of {all_}" for kind, (good, all_) in near.items()))
+        print(
+            f"\nVADER 3.2.1 -> 3.3.2 after an assessment of 2.5 -> 3.2.1: {second_update(folder, runs)}"
+        )
+    print(
+        "\nwithin 20%: "
+        + ", ".join(f"{kind} {good} of {all_}" for kind, (good, all_) in near.items())
+    )
 
 
 if __name__ == "__main__":

@@ -44,9 +44,17 @@ def held(ends: Ends, share: float) -> list[float]:
     change = COUNT[:, None] - COUNT[None, :]
     found = []
     for mean in MEANS.tolist():
-        chance = np.outer(poisson.pmf(COUNT, share * mean), poisson.pmf(COUNT, (1.0 - share) * mean))
+        chance = np.outer(
+            poisson.pmf(COUNT, share * mean), poisson.pmf(COUNT, (1.0 - share) * mean)
+        )
         truth = (2.0 * share - 1.0) * mean
-        found.append(float(chance[(change - all_ends[..., 0] <= truth) & (truth <= change + all_ends[..., 1])].sum()))
+        found.append(
+            float(
+                chance[
+                    (change - all_ends[..., 0] <= truth) & (truth <= change + all_ends[..., 1])
+                ].sum()
+            )
+        )
     return found
 
 
@@ -65,15 +73,23 @@ def acquitted(reach: Floats, share: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    print("| interval | changes for the better | holds, at the least | on average |\n|---|---|---|---|")
+    print(
+        "| interval | changes for the better | holds, at the least | on average |\n|---|---|---|---|"
+    )
     rules: dict[str, Ends] = {"decision 0014": earlier, "now": now}
     for name, ends in rules.items():
         for share in (0.0, 0.2, 0.5):
             rates = held(ends, share)
             print(f"| {name} | {share:.0%} | {min(rates):.3f} | {np.mean(rates):.3f} |")
     z = critical(looks(8_000), 10**6, 0.95)
-    hidden = {"h of z": _hidden(z) - log(2.0), "h as for one look": _hidden(Z) - log(2.0), "now": _hidden(Z)}
-    found = {name: [_limits(1.05 * k, 1.0, z, h)[0] for k in range(400)] for name, h in hidden.items()}
+    hidden = {
+        "h of z": _hidden(z) - log(2.0),
+        "h as for one look": _hidden(Z) - log(2.0),
+        "now": _hidden(Z),
+    }
+    found = {
+        name: [_limits(1.05 * k, 1.0, z, h)[0] for k in range(400)] for name, h in hidden.items()
+    }
     found["decision 0014"] = [earlier(0, k, z)[0] for k in range(400)]
     print("\n| interval | got worse | acquitted | queries |\n|---|---|---|---|")
     for name, reach in found.items():

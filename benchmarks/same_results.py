@@ -20,7 +20,16 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parents[1]
-METHODS = ["auto", "predictive", "paired", "adaptive", "masa", "post-stratified", "stratified", "uniform"]
+METHODS = [
+    "auto",
+    "predictive",
+    "paired",
+    "adaptive",
+    "masa",
+    "post-stratified",
+    "stratified",
+    "uniform",
+]
 WORDS = {"notes", "proof", "words", "why", "cannot_see", "draws_per_second", "difficulty", "text"}
 """Keys whose values are text for people, or a speed."""
 
@@ -92,11 +101,15 @@ def cases() -> dict[str, list[str]]:
             f"replay {rows} --old {old} --new {new} --runs 10 --method auto --stop budget --noise 2% --repeat 200 --budgets 300",
         ]
     vader, old, new = SETS["vader"]
-    found["vader-group"] = [f"assess {vader} --old {old} --api replay:{new} --budget 400 --group vader-2.5.prediction"]
+    found["vader-group"] = [
+        f"assess {vader} --old {old} --api replay:{new} --budget 400 --group vader-2.5.prediction"
+    ]
     found["vader-mix"] = [
         f"assess {vader} --old {old} --api replay:{new} --budget 400 --mix positive=0.5,neutral=0.3,negative=0.2"
     ]
-    found["vader-also"] = [f"assess {vader} --old {old} --api replay:{new} --budget 400 --also vader-2.5.prediction"]
+    found["vader-also"] = [
+        f"assess {vader} --old {old} --api replay:{new} --budget 400 --also vader-2.5.prediction"
+    ]
     return found
 
 
@@ -106,7 +119,9 @@ def run(checkout: Path, data: Path, commands: list[str]) -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder, "masa.db")
         for command in commands:
-            words = [str(data / word) if word.endswith(".parquet") else word for word in command.split()]
+            words = [
+                str(data / word) if word.endswith(".parquet") else word for word in command.split()
+            ]
             if words[0] != "replay":
                 words += ["--store", str(store)]
             ran = subprocess.run(
@@ -165,7 +180,11 @@ def main() -> int:
         before, after = results(other, name, commands), results(HERE, name, commands)
         return name, [*differences(before, after, "")][:5]
 
-    chosen = {name: commands for name, commands in cases().items() if not wanted or any(part in name for part in wanted)}
+    chosen = {
+        name: commands
+        for name, commands in cases().items()
+        if not wanted or any(part in name for part in wanted)
+    }
     apart = 0
     with ThreadPoolExecutor(2) as pool:
         for name, found in pool.map(same, chosen.items()):
@@ -180,7 +199,11 @@ def main() -> int:
 def differences(before: Any, after: Any, where: str) -> list[str]:
     """Say where two results are not the same, to the last bit."""
     if isinstance(before, dict) and isinstance(after, dict) and set(before) == set(after):
-        return [line for key in before for line in differences(before[key], after[key], f"{where}.{key}")]
+        return [
+            line
+            for key in before
+            for line in differences(before[key], after[key], f"{where}.{key}")
+        ]
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         pairs = enumerate(zip(before, after, strict=True))
         return [line for i, pair in pairs for line in differences(*pair, f"{where}[{i}]")]

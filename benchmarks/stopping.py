@@ -13,7 +13,7 @@ from intervals import cases
 
 from masa.inference.stopping import Stopping
 from masa.records import StoppingReport
-from masa.replays.whole_runs import rehearse
+from masa.replays.whole_runs import play_whole_runs
 from masa.settings import Settings
 
 METHODS = ("auto",)
@@ -24,9 +24,7 @@ MOST = 8_000
 def shown(report: StoppingReport) -> str:
     wrong = report.false_alarms if report.misses is None else report.misses
     kind = "false alarms" if report.misses is None else "misses"
-    return (
-        f"{report.coverage:.3f} | {report.queries_mean:,.0f} | {report.queries_p95:,} | {report.early:.0%} | {wrong:.1%} {kind}"
-    )
+    return f"{report.coverage:.3f} | {report.queries_mean:,.0f} | {report.queries_p95:,} | {report.early:.0%} | {wrong:.1%} {kind}"
 
 
 def main() -> None:
@@ -44,7 +42,7 @@ def main() -> None:
         for rule in rules:
             stopping = Stopping(target_error=target) if rule == "target" else Stopping(decide=True)
             for method in methods:
-                report = rehearse(
+                report = play_whole_runs(
                     case.data,
                     new=case.new,
                     old=case.old,
@@ -55,7 +53,9 @@ def main() -> None:
                     workers=2,
                 )
                 words = f"error {target:.2%}" if rule == "target" else "verdict at 1%"
-                print(f"| {name} | {share:.1%} | {words} | {method} | {shown(report)} |", flush=True)
+                print(
+                    f"| {name} | {share:.1%} | {words} | {method} | {shown(report)} |", flush=True
+                )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,13 @@ def held(seeds: range, *, folder: Path, number: int, every: int) -> np.ndarray:
                 source.tell(Answer(query.item, new.values[new.codes[query.item]]))
             asked += queries
             places = np.array([query.item for query in asked], np.int64)
-            found = plan.estimated(case.old, places, Column(new.name, new.values, new.codes[places]), drawn(asked), finite=True)
+            found = plan.estimated(
+                case.old,
+                places,
+                Column(new.name, new.values, new.codes[places]),
+                drawn(asked),
+                finite=True,
+            )
             reader = Reader(found, 0.95)
             accuracy, differing = reader.accuracy(), reader.differing()
             assert differing is not None
@@ -55,7 +61,9 @@ def held(seeds: range, *, folder: Path, number: int, every: int) -> np.ndarray:
             )
             for place, width in enumerate(WIDTHS):
                 if len(asked) <= width:
-                    result[row, 3 + 2 * place :] = np.tile((accuracy.high - accuracy.low, bound), len(WIDTHS) - place)
+                    result[row, 3 + 2 * place :] = np.tile(
+                        (accuracy.high - accuracy.low, bound), len(WIDTHS) - place
+                    )
     return result
 
 
@@ -63,17 +71,29 @@ def main() -> None:
     folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100
     every = int(sys.argv[3]) if len(sys.argv) > 3 else 20
     count = sum(1 for _ in cases(folder))
-    chosen = [int(place) for place in sys.argv[4].split(",")] if len(sys.argv) > 4 else list(range(count))
+    chosen = (
+        [int(place) for place in sys.argv[4].split(",")]
+        if len(sys.argv) > 4
+        else list(range(count))
+    )
     print(f"{runs} runs, each looked at after every {every} answers\n")
-    print("| case | changed | accuracy | shift | differing | " + " | ".join(f"width {n:,} | bound {n:,}" for n in WIDTHS) + " |")
+    print(
+        "| case | changed | accuracy | shift | differing | "
+        + " | ".join(f"width {n:,} | bound {n:,}" for n in WIDTHS)
+        + " |"
+    )
     print("|---" * (5 + 2 * len(WIDTHS)) + "|")
     with ProcessPoolExecutor(2) as pool:
         for number in chosen:
             case = next(case for place, case in enumerate(cases(folder)) if place == number)
             size = max(1, min(25, runs // 2))
             seeds = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
-            row = np.concatenate(list(pool.map(partial(held, folder=folder, number=number, every=every), seeds))).mean(axis=0)
-            cells = " | ".join([*(f"{value:.3f}" for value in row[:3]), *(f"{value:.4f}" for value in row[3:])])
+            row = np.concatenate(
+                list(pool.map(partial(held, folder=folder, number=number, every=every), seeds))
+            ).mean(axis=0)
+            cells = " | ".join(
+                [*(f"{value:.3f}" for value in row[:3]), *(f"{value:.4f}" for value in row[3:])]
+            )
             print(f"| {case.name} | {case.changed:.1%} | {cells} |", flush=True)
 
 

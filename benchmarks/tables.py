@@ -35,14 +35,24 @@ def replaced(text: str, script: str, options: str, printed: str) -> str:
 
 
 def main() -> None:
-    document, folder, word = Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else ""
+    document, folder, word = (
+        Path(sys.argv[1]),
+        sys.argv[2],
+        sys.argv[3] if len(sys.argv) > 3 else "",
+    )
     for script, options, _ in list(commands(document.read_text(encoding="utf-8"))):
         if word in f"{script} {options}":
             print(f"{script} {folder} {options}", file=sys.stderr, flush=True)
             run = subprocess.run(
-                [sys.executable, script, folder, *options.split()], stdout=subprocess.PIPE, text=True, check=True
+                [sys.executable, script, folder, *options.split()],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
             )
-            document.write_text(replaced(document.read_text(encoding="utf-8"), script, options, run.stdout), encoding="utf-8")
+            document.write_text(
+                replaced(document.read_text(encoding="utf-8"), script, options, run.stdout),
+                encoding="utf-8",
+            )
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with (tmp_path / "reviews.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["id", "label", "text"])
-        rows.writerows((f"r{number:04}", label, text) for number, (text, label) in enumerate(reviews(300)))
+        rows.writerows(
+            (f"r{number:04}", label, text) for number, (text, label) in enumerate(reviews(300))
+        )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SENTIMENT_KEY", KEY)
     return tmp_path

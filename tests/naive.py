@@ -50,10 +50,16 @@ class Naive:
     asked: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        block_of = {"uniform": [0] * len(self.label_of), "post-stratified": [0] * len(self.label_of), "stratified": self.label_of}
+        block_of = {
+            "uniform": [0] * len(self.label_of),
+            "post-stratified": [0] * len(self.label_of),
+            "stratified": self.label_of,
+        }
         self.block_of = block_of.get(self.method, self.stratum_of)
         self.blocks = max(self.block_of) + 1
-        self.left = [[p for p, b in enumerate(self.block_of) if b == block] for block in range(self.blocks)]
+        self.left = [
+            [p for p, b in enumerate(self.block_of) if b == block] for block in range(self.blocks)
+        ]
         self.size = [len(block) for block in self.left]
 
     def weight_of(self, block: int) -> float:
@@ -101,19 +107,29 @@ class Naive:
             items = len(self.label_of)
             for p in self.asked:
                 size = self.stratum_of.count(self.stratum_of[p])
-                result[self.label_of[p], self.answer_of[p]] += self.weight[self.stratum_of[p]] / (size / items) / len(self.asked)
+                result[self.label_of[p], self.answer_of[p]] += (
+                    self.weight[self.stratum_of[p]] / (size / items) / len(self.asked)
+                )
             return result
         group_of = self.label_of if self.method == "stratified" else self.stratum_of
         owner = {group_of[p]: self.label_of[p] for p in range(len(group_of))}
         groups = sorted(owner)
         share = {
-            g: sum(self.weight[s] for s in {self.stratum_of[p] for p in range(len(group_of)) if group_of[p] == g}) for g in groups
+            g: sum(
+                self.weight[s]
+                for s in {self.stratum_of[p] for p in range(len(group_of)) if group_of[p] == g}
+            )
+            for g in groups
         }
-        counts = {g: Counter(self.answer_of[p] for p in self.asked if group_of[p] == g) for g in groups}
+        counts = {
+            g: Counter(self.answer_of[p] for p in self.asked if group_of[p] == g) for g in groups
+        }
         for g in groups:
             total = sum(share[h] for h in groups if owner[h] == owner[g])
             covered = sum(share[h] for h in groups if owner[h] == owner[g] and counts[h])
             for prediction, count in counts[g].items():
                 if covered:
-                    result[owner[g], prediction] += share[g] * (total / covered) * count / counts[g].total()
+                    result[owner[g], prediction] += (
+                        share[g] * (total / covered) * count / counts[g].total()
+                    )
         return result

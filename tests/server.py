@@ -19,7 +19,19 @@ from aiohttp import web
 
 KEY = "sk-test-5f2b8c1d9e"
 VERSION = "vader-3.3.2"
-KINDS = ("429", "429-after", "500", "503", "reset", "timeout", "truncated", "html", "image", "huge", "empty")
+KINDS = (
+    "429",
+    "429-after",
+    "500",
+    "503",
+    "reset",
+    "timeout",
+    "truncated",
+    "html",
+    "image",
+    "huge",
+    "empty",
+)
 
 
 @dataclass
@@ -35,7 +47,14 @@ class Request:
 class Server:
     """Serve until closed, in a thread of its own."""
 
-    def __init__(self, *, faults: float = 0.0, kinds: tuple[str, ...] = KINDS, delay: float = 0.0, seed: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        faults: float = 0.0,
+        kinds: tuple[str, ...] = KINDS,
+        delay: float = 0.0,
+        seed: int = 0,
+    ) -> None:
         from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
         self.requests: list[Request] = []
@@ -84,7 +103,9 @@ class Server:
         await self._closing.wait()
         await runner.cleanup()
 
-    def _handler(self, answer: Callable[[str, Any], dict[str, Any]]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    def _handler(
+        self, answer: Callable[[str, Any], dict[str, Any]]
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
             self._now += 1
             self.most_at_once = max(self.most_at_once, self._now)
@@ -95,9 +116,15 @@ class Server:
 
         return handle
 
-    async def _handle(self, request: web.Request, answer: Callable[[str, Any], dict[str, Any]]) -> web.StreamResponse:
+    async def _handle(
+        self, request: web.Request, answer: Callable[[str, Any], dict[str, Any]]
+    ) -> web.StreamResponse:
         body: Any = await request.json() if request.method == "POST" else dict(request.query)
-        text = body["text"] if "text" in body else body["messages"][-1]["content"].rsplit("Text:\n", 1)[-1]
+        text = (
+            body["text"]
+            if "text" in body
+            else body["messages"][-1]["content"].rsplit("Text:\n", 1)[-1]
+        )
         fault = self._chance.choice(self.kinds) if self._chance.random() < self.faults else ""
         if request.headers.get("Authorization") != f"Bearer {KEY}":
             fault = "401"
@@ -110,7 +137,10 @@ class Server:
 
     async def _fail(self, request: web.Request, fault: str) -> web.StreamResponse:
         if fault == "401":
-            return web.json_response({"error": {"message": f"wrong key {request.headers.get('Authorization')}"}}, status=401)
+            return web.json_response(
+                {"error": {"message": f"wrong key {request.headers.get('Authorization')}"}},
+                status=401,
+            )
         if fault == "429":
             return web.Response(status=429)
         if fault == "429-after":
@@ -126,7 +156,9 @@ class Server:
         if fault == "truncated":
             return web.Response(text='{"result": {"label": "po', content_type="application/json")
         if fault == "html":
-            return web.Response(text="<html><body>Bad gateway</body></html>", content_type="text/html")
+            return web.Response(
+                text="<html><body>Bad gateway</body></html>", content_type="text/html"
+            )
         if fault == "image":
             return web.Response(body=bytes(range(256)), content_type="image/png")
         if fault == "huge":
@@ -140,7 +172,12 @@ class Server:
 
     def _classify(self, text: str, _: Any) -> dict[str, Any]:
         scores = self._vader.polarity_scores(text)
-        return {"result": {"label": self.label(text), "score": max(scores["pos"], scores["neu"], scores["neg"])}}
+        return {
+            "result": {
+                "label": self.label(text),
+                "score": max(scores["pos"], scores["neu"], scores["neg"]),
+            }
+        }
 
     def _complete(self, text: str, body: Any) -> dict[str, Any]:
         said = self.label(text)
@@ -193,9 +230,30 @@ SUBJECTS = (
     "It",
 )
 FEELINGS = {
-    "pos": ("was great", "was lovely", "made me happy", "is excellent", "was a wonderful surprise", "is good"),
-    "neg": ("was awful", "was terrible", "made me angry", "is bad", "was a horrible mess", "disappointed me"),
-    "neu": ("was on the table", "came on Monday", "is made in two parts", "has a door", "was there before", "is blue"),
+    "pos": (
+        "was great",
+        "was lovely",
+        "made me happy",
+        "is excellent",
+        "was a wonderful surprise",
+        "is good",
+    ),
+    "neg": (
+        "was awful",
+        "was terrible",
+        "made me angry",
+        "is bad",
+        "was a horrible mess",
+        "disappointed me",
+    ),
+    "neu": (
+        "was on the table",
+        "came on Monday",
+        "is made in two parts",
+        "has a door",
+        "was there before",
+        "is blue",
+    ),
 }
 ENDS = ("", "!", ", as they said", " and that is that", ", not more", " :)", " but slow")
 

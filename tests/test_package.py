@@ -40,6 +40,13 @@ def test_the_wheel_works_outside_the_checkout(tmp_path: Path) -> None:
         "import masa; assert 'site' in masa.__file__, masa.__file__; from masa.cli.main import main;"
         "sys.exit(main(['replay', 'd.csv', '--label', 'label', '--new', 'new', '--runs', '5', '--json']))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert '"items": 60' in done.stdout

@@ -67,7 +67,9 @@ class CallError(Exception):
 class Refused(CallError):
     """The API said "not now" and did no work: not billed, asked again after a while."""
 
-    def __init__(self, message: str = "too many requests", *, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str = "too many requests", *, retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 
@@ -75,7 +77,14 @@ class Refused(CallError):
 class Failed(CallError):
     """The call failed on its way: it may have been billed unless it never left, and is tried again a few times."""
 
-    def __init__(self, message: str, *, billed: bool = True, overloaded: bool = False, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        billed: bool = True,
+        overloaded: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.billed = billed
         self.overloaded = overloaded

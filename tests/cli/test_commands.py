@@ -20,11 +20,23 @@ MASA = [sys.executable, "-m", "masa"]
 
 def run(*words: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*MASA, *map(str, words)], capture_output=True, text=True, timeout=timeout, check=False, stdin=subprocess.DEVNULL
+        [*MASA, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
 
 
-def configure(folder: Path, server: Server, *, more: str = "", budget: str = "queries = 300", timeout: float = 20) -> None:
+def configure(
+    folder: Path,
+    server: Server,
+    *,
+    more: str = "",
+    budget: str = "queries = 300",
+    timeout: float = 20,
+) -> None:
     (folder / "masa.toml").write_text(
         f"""
 [data]
@@ -68,7 +80,11 @@ def test_the_whole_way_from_init_to_a_verdict(server: Server, project: Path) -> 
     recorded = run("baseline", "--json", "--budget", "400", "--repeat", "100")
     assert recorded.returncode == 0
     found = json.loads(recorded.stdout)
-    assert (found["answers"], found["repeats"]["asked"], found["api_version"]) == (300, 100, VERSION)
+    assert (found["answers"], found["repeats"]["asked"], found["api_version"]) == (
+        300,
+        100,
+        VERSION,
+    )
     assert run("assess").returncode == 0
     server.change = strange
     assessed = run("assess", "--json")
@@ -78,7 +94,12 @@ def test_the_whole_way_from_init_to_a_verdict(server: Server, project: Path) -> 
         "run", "verdict", "moved", "stopped", "queries", "cost", "accuracy", "frobenius", "labels", "predictions", "old", "new",
         "delta", "strata", "surprises", "api_version",
     }  # fmt: skip
-    assert (found["verdict"], found["moved"], found["stopped"], found["queries"]) == ("changed", "yes", "exhausted", 300)
+    assert (found["verdict"], found["moved"], found["stopped"], found["queries"]) == (
+        "changed",
+        "yes",
+        "exhausted",
+        300,
+    )
     assert set(found["accuracy"]) == {"old", "new", "change", "low", "high"}
     assert set(found["frobenius"]) == {"change", "error_bound"}
     assert len(found["delta"]) == len(found["labels"]) == 3
@@ -87,7 +108,9 @@ def test_the_whole_way_from_init_to_a_verdict(server: Server, project: Path) -> 
     for file in project.rglob("*"):
         if file.is_file():
             assert KEY.encode() not in file.read_bytes(), file
-            assert file.name == "reviews.csv" or b"The food" not in file.read_bytes(), "texts are not stored"
+            assert file.name == "reviews.csv" or b"The food" not in file.read_bytes(), (
+                "texts are not stored"
+            )
 
 
 def test_the_key_is_nowhere(server: Server, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,12 +123,18 @@ def test_the_key_is_nowhere(server: Server, project: Path, monkeypatch: pytest.M
     (project / "masa.toml").write_text(text)
     monkeypatch.setenv("TMPDIR", str(project))
     said: list[str] = []
-    for faults, kinds, key in ((0.5, ("500", "reset", "html", "timeout"), KEY), (0.0, (), f"x{KEY}"), (1.0, ("404",), KEY)):
+    for faults, kinds, key in (
+        (0.5, ("500", "reset", "html", "timeout"), KEY),
+        (0.0, (), f"x{KEY}"),
+        (1.0, ("404",), KEY),
+    ):
         server.faults, server.kinds = faults, kinds
         monkeypatch.setenv("SENTIMENT_KEY", key)
         done = run("assess", "--old", "label", "--budget", "40", "--seed", len(said), "-v", "-v")
         said.append(done.stdout + done.stderr)
-        said.append(run("assess", "--old", "label", "--budget", "40", "--seed", len(said), "--json").stdout)
+        said.append(
+            run("assess", "--old", "label", "--budget", "40", "--seed", len(said), "--json").stdout
+        )
     assert f"Bearer {KEY}" in [request.headers["Authorization"] for request in server.requests]
     assert KEY in {request.body["key"] for request in server.requests}
     assert "HTTP 401" in "".join(said)
@@ -134,16 +163,36 @@ def test_the_summary_says_what_changed(server: Server, project: Path) -> None:
         "250 queries for 0.25",
     ):
         assert words in shown.stdout
-    assert "method predictive: of every item it is known: its old answer, how sure that was, its words" in shown.stderr
+    assert (
+        "method predictive: of every item it is known: its old answer, how sure that was, its words"
+        in shown.stderr
+    )
     assert "does not allow for the sampling being adaptive" not in shown.stderr
-    assert "does not allow for the sampling being adaptive" in run("assess", "--budget", "250", "--method", "paired").stderr
+    assert (
+        "does not allow for the sampling being adaptive"
+        in run("assess", "--budget", "250", "--method", "paired").stderr
+    )
 
 
 @pytest.mark.usefixtures("project")
 def test_without_a_configuration() -> None:
     rows = [f"{i},{'ab'[i % 2]},{'ab'[i % 2]},{'ab'[i % 2] if i % 7 else 'b'}" for i in range(400)]
     Path("d.csv").write_text("id,label,old,new\n" + "\n".join(rows) + "\n")
-    words = "assess", "d.csv", "--label", "label", "--old", "old", "--api", "replay:new", "--budget", 200, "--seed", 1, "--json"
+    words = (
+        "assess",
+        "d.csv",
+        "--label",
+        "label",
+        "--old",
+        "old",
+        "--api",
+        "replay:new",
+        "--budget",
+        200,
+        "--seed",
+        1,
+        "--json",
+    )
     first, second = run(*words), run(*words)
     assert first.returncode in (1, 3)
     a, b = json.loads(first.stdout), json.loads(second.stdout)
@@ -153,7 +202,13 @@ def test_without_a_configuration() -> None:
 
 
 def start(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([*MASA, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    return subprocess.Popen(
+        [*MASA, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def wait_for(server: Server, count: int) -> None:
@@ -163,7 +218,9 @@ def wait_for(server: Server, count: int) -> None:
         time.sleep(0.005)
 
 
-def test_ctrl_c_stops_cleanly_and_prints_the_command_that_goes_on(server: Server, project: Path) -> None:
+def test_ctrl_c_stops_cleanly_and_prints_the_command_that_goes_on(
+    server: Server, project: Path
+) -> None:
     configure(project, server)
     server.delay = 0.3
     words = "assess", "--old", "label", "--json", "--budget", "120"
@@ -197,7 +254,9 @@ def test_ctrl_c_twice_does_not_wait(server: Server, project: Path) -> None:
     assert time.monotonic() - began < 120
     server.delay = 0.0
     found = json.loads(run("assess", "--old", "label", "--json", "--budget", "50").stdout)
-    assert (found["queries"], found["answers"]) == (50, 46), "calls that were not waited for count as spent"
+    assert (found["queries"], found["answers"]) == (50, 46), (
+        "calls that were not waited for count as spent"
+    )
 
 
 def test_two_processes_cannot_work_on_one_run(server: Server, project: Path) -> None:
@@ -220,10 +279,17 @@ def test_an_api_that_is_down_is_not_a_verdict(server: Server, project: Path) -> 
     down = run("assess", "--old", "label", "--json")
     assert down.returncode == 3
     found = json.loads(down.stdout)
-    assert (found["stopped"], found["verdict"], found["accuracy"]) == ("failures", "undecided", None)
+    assert (found["stopped"], found["verdict"], found["accuracy"]) == (
+        "failures",
+        "undecided",
+        None,
+    )
     assert "HTTP 500" in down.stderr
     server.faults = 0.0
-    assert json.loads(run("assess", "--old", "label", "--json", "--quiet").stdout)["run"] == found["run"]
+    assert (
+        json.loads(run("assess", "--old", "label", "--json", "--quiet").stdout)["run"]
+        == found["run"]
+    )
 
 
 def test_money_is_not_spent_without_a_budget_or_a_yes(server: Server, project: Path) -> None:
@@ -240,7 +306,12 @@ def test_a_person_is_asked_before_paid_calls(server: Server, project: Path) -> N
     configure(project, server, budget="")
     for answer, code, asked in (("n\n", 2, 0), ("y\n", None, 300)):
         leader, follower = pty.openpty()
-        running = subprocess.Popen([*MASA, "assess", "--old", "label"], stdin=follower, stderr=follower, stdout=subprocess.PIPE)
+        running = subprocess.Popen(
+            [*MASA, "assess", "--old", "label"],
+            stdin=follower,
+            stderr=follower,
+            stdout=subprocess.PIPE,
+        )
         os.close(follower)
         shown = b""
         while b"Go on?" not in shown:
@@ -260,20 +331,35 @@ def test_a_person_is_asked_before_paid_calls(server: Server, project: Path) -> N
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('[data]\npath = "reviews.csv"\nlable = "label"\n', ("unknown key 'data.lable'", "did you mean 'label'?")),
+        (
+            '[data]\npath = "reviews.csv"\nlable = "label"\n',
+            ("unknown key 'data.lable'", "did you mean 'label'?"),
+        ),
         ("[dta]\n", ("unknown key 'dta'", "did you mean 'data'?")),
         ('[data]\npath = "reviews.csv"\n', ("no column of labels",)),
         ('[data]\npath = "reviews.csv"\nlabel = "label"\n', ("no API was given",)),
-        ('[data]\npath = "nowhere.csv"\nlabel = "label"\n[api]\nclient = "http"\n', ("nowhere.csv does not exist",)),
-        ('[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "htp"\n', ("no client 'htp'", "did you mean 'http'?")),
+        (
+            '[data]\npath = "nowhere.csv"\nlabel = "label"\n[api]\nclient = "http"\n',
+            ("nowhere.csv does not exist",),
+        ),
+        (
+            '[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "htp"\n',
+            ("no client 'htp'", "did you mean 'http'?"),
+        ),
         (
             '[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "http"\n'
             'url = "http://x/{text}"\nlabel = "a"\nprice = 1\n',
             ("{text}",),
         ),
         ("[data\n", ("is not TOML",)),
-        ('[budget]\nqueries = 0\n[data]\npath = "reviews.csv"\nlabel = "label"\n', ("budget.queries", "greater than 0")),
-        ('[limits]\nrate = "fast"\n[data]\npath = "reviews.csv"\nlabel = "label"\n', ("limits.rate", "600/min")),
+        (
+            '[budget]\nqueries = 0\n[data]\npath = "reviews.csv"\nlabel = "label"\n',
+            ("budget.queries", "greater than 0"),
+        ),
+        (
+            '[limits]\nrate = "fast"\n[data]\npath = "reviews.csv"\nlabel = "label"\n',
+            ("limits.rate", "600/min"),
+        ),
     ],
 )
 def test_bad_configurations_are_explained(project: Path, text: str, words: tuple[str, ...]) -> None:
@@ -304,7 +390,17 @@ def test_bad_configurations_are_explained(project: Path, text: str, words: tuple
 )
 @pytest.mark.usefixtures("project")
 def test_bad_options_are_explained(words: tuple[str, str]) -> None:
-    done = run("assess", "reviews.csv", "--label", "label", "--old", "label", "--api", "replay:label", *words)
+    done = run(
+        "assess",
+        "reviews.csv",
+        "--label",
+        "label",
+        "--old",
+        "label",
+        "--api",
+        "replay:label",
+        *words,
+    )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) <= 3
     assert "Traceback" not in done.stderr
@@ -314,7 +410,9 @@ def test_answers_are_imported_from_a_column_or_another_file(server: Server, proj
     configure(project, server)
     taken = run("baseline", "--import", "label", "--json")
     assert (taken.returncode, json.loads(taken.stdout)["answers"], server.requests) == (0, 300, [])
-    Path("old.csv").write_text("id,said\n" + "".join(f"r{number:04},pos\n" for number in range(100, 400)))
+    Path("old.csv").write_text(
+        "id,said\n" + "".join(f"r{number:04},pos\n" for number in range(100, 400))
+    )
     other = run("baseline", "--import", "said", "--from", "old.csv", "--json")
     assert json.loads(other.stdout)["answers"] == 200
     assessed = run("assess", "--json", "--budget", "100")
@@ -323,7 +421,12 @@ def test_answers_are_imported_from_a_column_or_another_file(server: Server, proj
 
 
 def test_the_clients_are_listed() -> None:
-    assert set(json.loads(run("clients", "--json").stdout)["clients"]) >= {"replay", "http", "openai", "python"}
+    assert set(json.loads(run("clients", "--json").stdout)["clients"]) >= {
+        "replay",
+        "http",
+        "openai",
+        "python",
+    }
 
 
 @pytest.mark.usefixtures("project")
@@ -355,7 +458,9 @@ price = 0.002
         assert "DIFFERENT" in shown.stdout
         assert "is, by new," in shown.stdout
         assert len(server.requests) == len(other.requests) == 200
-        recorded = json.loads(run("compare", "replay:label", "new", "--budget", "100", "--json").stdout)
+        recorded = json.loads(
+            run("compare", "replay:label", "new", "--budget", "100", "--json").stdout
+        )
         assert recorded["sides"] == ["replay:label", "new"]
         assert run("compare", "api", "nwe").returncode == 2
 
@@ -373,14 +478,23 @@ def test_a_finished_run_is_shown_again(server: Server, project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("assess", "--old", "label", "--budget", "30"), ("baseline", "--budget", "30", "--fresh"), ("history",)]
+    "words",
+    [
+        ("assess", "--old", "label", "--budget", "30"),
+        ("baseline", "--budget", "30", "--fresh"),
+        ("history",),
+    ],
 )
-def test_a_reader_who_has_gone_is_not_a_verdict(server: Server, project: Path, words: tuple[str, ...]) -> None:
+def test_a_reader_who_has_gone_is_not_a_verdict(
+    server: Server, project: Path, words: tuple[str, ...]
+) -> None:
     configure(project, server)
     run("baseline", "--budget", "25")
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([*MASA, *words], stdout=writer, stderr=subprocess.PIPE, check=False, timeout=120)
+    done = subprocess.run(
+        [*MASA, *words], stdout=writer, stderr=subprocess.PIPE, check=False, timeout=120
+    )
     os.close(writer)
     assert done.returncode == 141
 
@@ -390,12 +504,30 @@ def test_closed_streams_are_not_a_verdict(server: Server, project: Path) -> None
     usual = run("assess", "--old", "label", "--budget", "300").returncode
     for closed in ("<&-", ">&-", "2>&-"):
         line = f"{sys.executable} -m masa assess --old label --budget 300 {closed}"
-        assert subprocess.run(line, shell=True, capture_output=True, timeout=120, check=False).returncode == usual
+        assert (
+            subprocess.run(
+                line, shell=True, capture_output=True, timeout=120, check=False
+            ).returncode
+            == usual
+        )
 
 
 def test_a_module_that_ends_the_program_is_not_a_verdict(project: Path) -> None:
     (project / "leaves.py").write_text("import sys\nsys.exit(0)\n")
-    words = "assess", "reviews.csv", "--label", "label", "--old", "label", "--input", "text", "--budget", "5", "--price", "0"
+    words = (
+        "assess",
+        "reviews.csv",
+        "--label",
+        "label",
+        "--old",
+        "label",
+        "--input",
+        "text",
+        "--budget",
+        "5",
+        "--price",
+        "0",
+    )
     done = run(*words, "--api", "python:leaves:f")
     assert done.returncode == 2
     assert "cannot be imported" in done.stderr
@@ -423,7 +555,18 @@ def test_labels_cannot_steer_the_terminal(server: Server, project: Path) -> None
 
 @pytest.mark.parametrize("place", ["reviews.csv/x.db", "/proc/x/y.db", "a" * 300 + "/x.db"])
 def test_a_store_that_cannot_be_is_explained(project: Path, place: str) -> None:
-    done = run("assess", "reviews.csv", "--label", "label", "--old", "label", "--api", "replay:label", "--store", place)
+    done = run(
+        "assess",
+        "reviews.csv",
+        "--label",
+        "label",
+        "--old",
+        "label",
+        "--api",
+        "replay:label",
+        "--store",
+        place,
+    )
     assert done.returncode == 2
     assert "can be written" in done.stderr
     assert sorted(file.name for file in project.iterdir()) == ["reviews.csv"]
@@ -433,7 +576,16 @@ def test_odd_names_of_stores_are_kept_to(project: Path) -> None:
     for place in ("a?b=c.db", ":memory:", "50% & more.db"):
         assert (
             run(
-                "assess", "reviews.csv", "--label", "label", "--old", "label", "--api", "replay:label", "--store", place
+                "assess",
+                "reviews.csv",
+                "--label",
+                "label",
+                "--old",
+                "label",
+                "--api",
+                "replay:label",
+                "--store",
+                place,
             ).returncode
             == 0
         )

@@ -8,6 +8,7 @@ import sys
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,13 +23,24 @@ SMALL = "--runs", "20", "--budgets", "10,20"
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    rows = [f"{i},{'yes' if i % 2 else 'no'},{'yes' if i % 3 else 'no'},{'yes' if i % 5 else 'no'},{i % 17}" for i in range(200)]
+    rows = [
+        f"{i},{'yes' if i % 2 else 'no'},{'yes' if i % 3 else 'no'},{'yes' if i % 5 else 'no'},{i % 17}"
+        for i in range(200)
+    ]
     (tmp_path / "d.csv").write_text("id,label,old,new,hard\n" + "\n".join(rows) + "\n")
     return tmp_path / "d.csv"
 
 
-def run(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*MASA, *map(str, words)], capture_output=True, text=True, timeout=120, check=False, **options)  # type: ignore[call-overload,no-any-return]
+def run(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        [*MASA, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+    return done
 
 
 def replay(data: Path, *more: object) -> subprocess.CompletedProcess[str]:
@@ -42,11 +54,23 @@ def test_json_is_one_object_with_the_promised_keys(data: Path) -> None:
     assert found["data"] == {"items": 200, "labels": 2, "predictions": 2, "strata": 6}
     assert (found["runs"], found["seed"], found["replacement"]) == (20, 0, False)
     assert found["no_change_error"] > 0
-    assert found["accuracy"]["change"] == pytest.approx(found["accuracy"]["new"] - found["accuracy"]["old"])
-    assert list(found["methods"]) == ["uniform", "post-stratified", "stratified", "masa", "optimal", "adaptive", "paired"]
+    assert found["accuracy"]["change"] == pytest.approx(
+        found["accuracy"]["new"] - found["accuracy"]["old"]
+    )
+    assert list(found["methods"]) == [
+        "uniform",
+        "post-stratified",
+        "stratified",
+        "masa",
+        "optimal",
+        "adaptive",
+        "paired",
+    ]
     for method in found["methods"].values():
         assert method["queries"] == [10, 20]
-        assert {len(method[key]) for key in ("mean_squared_error", "error_quantile", "bias_share")} == {2}
+        assert {
+            len(method[key]) for key in ("mean_squared_error", "error_quantile", "bias_share")
+        } == {2}
         assert isinstance(method["queries_for_target"], int)
         assert method["draws_per_second"] > 0
 
@@ -99,7 +123,20 @@ def test_a_name_cannot_put_a_script_into_a_page(tmp_path: Path) -> None:
     for name in ("plain", "</script><script>alert(1)</script><img src=x onerror=alert(2)>"):
         (tmp_path / "d.csv").write_text(f"label,{name}\n" + "yes,no\nno,no\n" * 20)
         chart = tmp_path / "chart.html"
-        assert run("replay", tmp_path / "d.csv", "--label", "label", "--new", name, *SMALL, "--plot", chart).returncode == 0
+        assert (
+            run(
+                "replay",
+                tmp_path / "d.csv",
+                "--label",
+                "label",
+                "--new",
+                name,
+                *SMALL,
+                "--plot",
+                chart,
+            ).returncode
+            == 0
+        )
         page = Scripts()
         page.feed(chart.read_text())
         counts.append(page.found)
@@ -138,7 +175,8 @@ def test_what_users_get_wrong_exits_2_and_says_what_and_how(
     data: Path, capsys: pytest.CaptureFixture[str], words: str, kind: str, said: str
 ) -> None:
     typed = [
-        str(data) if word == "DATA" else word for word in words.replace("GOOD", "replay DATA --label label --new new").split()
+        str(data) if word == "DATA" else word
+        for word in words.replace("GOOD", "replay DATA --label label --new new").split()
     ]
     assert cli.main(typed) == 2
     plain = capsys.readouterr()
@@ -170,7 +208,10 @@ def test_a_package_that_is_not_installed_is_named(
     data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    assert cli.main(["replay", str(data), "--label", "label", "--new", "new", "--plot", "chart.svg"]) == 2
+    assert (
+        cli.main(["replay", str(data), "--label", "label", "--new", "new", "--plot", "chart.svg"])
+        == 2
+    )
     assert "pip install altair vl-convert-python" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     assert cli.main(["demo"]) == 2
@@ -210,7 +251,14 @@ def test_a_full_disk_is_said_and_is_no_verdict(data: Path) -> None:
     with open("/dev/full", "w") as full:
         words = [*MASA, "replay", str(data), "--label", "label", "--new", "new", *SMALL]
         for more in ([], ["--json"]):
-            done = subprocess.run([*words, *more], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+            done = subprocess.run(
+                [*words, *more],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=120,
+                check=False,
+            )
             assert done.returncode == 2
             assert "no space left" in done.stderr
 
@@ -218,8 +266,21 @@ def test_a_full_disk_is_said_and_is_no_verdict(data: Path) -> None:
 def test_a_reader_that_leaves_is_no_verdict(data: Path) -> None:
     read, write = os.pipe()
     os.close(read)
-    words = [*MASA, "replay", str(data), "--label", "label", "--new", "new", *SMALL, "--json", "--quiet"]
-    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    words = [
+        *MASA,
+        "replay",
+        str(data),
+        "--label",
+        "label",
+        "--new",
+        "new",
+        *SMALL,
+        "--json",
+        "--quiet",
+    ]
+    done = subprocess.run(
+        words, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
 
@@ -260,7 +321,9 @@ def test_help_imports_nothing_heavy() -> None:
     """`masa --help` must stay quick to start; these modules take longer to load than all the rest."""
     heavy = ("numpy", "numba", "duckdb", "pandas", "rich")
     code = f"import sys; from masa.cli.main import main; main(['--help']); print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.strip().endswith("[]")
 
 
@@ -279,13 +342,30 @@ def test_the_demo_finds_the_change_and_its_answers_can_be_replayed(tmp_path: Pat
 
 
 def replay_demo(file: Path) -> subprocess.CompletedProcess[str]:
-    return run("replay", file, "--label", "label", "--old", "old.prediction", "--new", "new.prediction", *SMALL, "--json")
+    return run(
+        "replay",
+        file,
+        "--label",
+        "label",
+        "--old",
+        "old.prediction",
+        "--new",
+        "new.prediction",
+        *SMALL,
+        "--json",
+    )
 
 
 def test_the_demo_tells_a_story() -> None:
     done = run("demo")
     assert done.returncode == 0
-    for words in ("$ masa baseline", "$ masa assess", "CHANGED", "'8' is now", "The truth, which masa did not see"):
+    for words in (
+        "$ masa baseline",
+        "$ masa assess",
+        "CHANGED",
+        "'8' is now",
+        "The truth, which masa did not see",
+    ):
         assert words in done.stdout
 
 
@@ -298,7 +378,9 @@ def test_replays_know_old_answers_free_answers_texts_weights_and_prices(
         label, word = rng.choice(["no", "yes"]), rng.choice(["plain", "odd"])
         old = label if rng.random() < 0.8 else "no"
         new = "no" if word == "odd" and rng.random() < 0.3 else old
-        rows.append(f"{label},{old},{rng.random():.2f},{rng.choice(['no', 'yes'])},a {word} text,{rng.integers(0, 5)},{new}")
+        rows.append(
+            f"{label},{old},{rng.random():.2f},{rng.choice(['no', 'yes'])},a {word} text,{rng.integers(0, 5)},{new}"
+        )
     file = tmp_path / "d.csv"
     file.write_text("\n".join(rows))
     known = [
@@ -315,15 +397,40 @@ def test_replays_know_old_answers_free_answers_texts_weights_and_prices(
         "--text",
         "text",
     ]
-    given = [*known, "--cost", "price", "--runs", "30", "--budgets", "100", "--method", "adaptive,paired,predictive,auto"]
+    given = [
+        *known,
+        "--cost",
+        "price",
+        "--runs",
+        "30",
+        "--budgets",
+        "100",
+        "--method",
+        "adaptive,paired,predictive,auto",
+    ]
     assert cli.main(["replay", str(file), *given, "--json"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
     assert list(found["methods"]) == ["adaptive", "paired", "predictive", "auto"]
-    assert found["methods"]["auto"]["queries_for_target"] == found["methods"]["predictive"]["queries_for_target"]
-    assert 1 <= found["methods"]["auto"]["first_change"]["median"] <= found["methods"]["auto"]["first_change"]["p95"]
-    assert any("auto is predictive: of every item it is known: its old answer" in note for note in found["notes"])
-    assert cli.main(["replay", str(file), *given, "--weights", '{"cost": {"yes": {"no": 5}}}', "--json"]) == 0
+    assert (
+        found["methods"]["auto"]["queries_for_target"]
+        == found["methods"]["predictive"]["queries_for_target"]
+    )
+    assert (
+        1
+        <= found["methods"]["auto"]["first_change"]["median"]
+        <= found["methods"]["auto"]["first_change"]["p95"]
+    )
+    assert any(
+        "auto is predictive: of every item it is known: its old answer" in note
+        for note in found["notes"]
+    )
+    assert (
+        cli.main(
+            ["replay", str(file), *given, "--weights", '{"cost": {"yes": {"no": 5}}}', "--json"]
+        )
+        == 0
+    )
     costs = json.loads(capsys.readouterr().out)
     assert costs["no_change_error"] != found["no_change_error"]
     assert cli.main(["replay", str(file), *given]) == 0
@@ -336,7 +443,10 @@ def test_replays_know_old_answers_free_answers_texts_weights_and_prices(
     ):
         assert cli.main(["replay", str(file), *known, "--runs", "5", *wrong]) == 2
         assert told in capsys.readouterr().err
-    assert cli.main(["replay", str(file), "--label", "label", "--new", "new", "--method", "paired"]) == 2
+    assert (
+        cli.main(["replay", str(file), "--label", "label", "--new", "new", "--method", "paired"])
+        == 2
+    )
     assert "needs the old answers" in capsys.readouterr().err
 
 
@@ -349,7 +459,9 @@ def test_an_assessment_takes_all_that_is_known_from_the_command_line(
     for number in range(500):
         label = rng.choice(["no", "yes"])
         new = label if rng.random() < 0.9 else "no"
-        rows.append(f"{number},{label},{label},{rng.random():.2f},{label},some text,{rng.integers(1, 5)},{number % 3},{new}")
+        rows.append(
+            f"{number},{label},{label},{rng.random():.2f},{label},some text,{rng.integers(1, 5)},{number % 3},{new}"
+        )
     (tmp_path / "d.csv").write_text("\n".join(rows))
     given = [
         "d.csv",
@@ -366,7 +478,18 @@ def test_an_assessment_takes_all_that_is_known_from_the_command_line(
         "--budget",
         "200",
     ]
-    more = ["--old-confidence", "old sure", "--also", "cheap", "--cost", "price", "--group", "who", "--weights", "accuracy"]
+    more = [
+        "--old-confidence",
+        "old sure",
+        "--also",
+        "cheap",
+        "--cost",
+        "price",
+        "--group",
+        "who",
+        "--weights",
+        "accuracy",
+    ]
     assert cli.main(["validate", *given, *more, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["method"] == "predictive"
     assert cli.main(["assess", *given, *more, "--json"]) in (0, 1, 3)

@@ -47,16 +47,27 @@ def http(server: Server, **options: Any) -> Client:
         "label": "result.label",
         "price": 0.001,
     }
-    return clients.make("http", {key: value for key, value in (given | options).items() if value is not None}, CONTEXT)
+    return clients.make(
+        "http",
+        {key: value for key, value in (given | options).items() if value is not None},
+        CONTEXT,
+    )
 
 
 def chat(server: Server, **options: Any) -> Client:
-    given = {"model": "tiny", "base_url": f"{server.url}/v1", "input_price": 1.0, "output_price": 2.0}
+    given = {
+        "model": "tiny",
+        "base_url": f"{server.url}/v1",
+        "input_price": 1.0,
+        "output_price": 2.0,
+    }
     return clients.make("openai", given | options, CONTEXT)
 
 
 def test_http_brings_label_confidence_version(server: Server) -> None:
-    client = http(server, confidence="result.score", version="header:X-Model-Version", labels={"pos": "good"})
+    client = http(
+        server, confidence="result.score", version="header:X-Model-Version", labels={"pos": "good"}
+    )
     for text, reply in zip(TEXTS, ask(client, *TEXTS), strict=True):
         assert reply.label == {"pos": "good"}.get(server.label(text), server.label(text))
         assert reply.version == VERSION
@@ -66,11 +77,22 @@ def test_http_brings_label_confidence_version(server: Server) -> None:
 
 
 def test_http_sends_texts_as_they_are(server: Server) -> None:
-    odd = ['He said "{text}" \\ {input} ${K}', "naïve 漢字 🙂", "a\nb\tc", "x" * 100_000, "", "%7Btext%7D&label=1#"]
+    odd = [
+        'He said "{text}" \\ {input} ${K}',
+        "naïve 漢字 🙂",
+        "a\nb\tc",
+        "x" * 100_000,
+        "",
+        "%7Btext%7D&label=1#",
+    ]
     ask(http(server), *odd)
     assert sorted(request.body["text"] for request in server.requests) == sorted(odd)
     server.requests.clear()
-    ask(http(server, url=f"{server.url}/classify?text={{text}}", method="GET", body=None), *odd[:3], odd[5])
+    ask(
+        http(server, url=f"{server.url}/classify?text={{text}}", method="GET", body=None),
+        *odd[:3],
+        odd[5],
+    )
     assert sorted(request.body["text"] for request in server.requests) == sorted([*odd[:3], odd[5]])
 
 
@@ -97,7 +119,9 @@ def test_http_takes_the_largest_of_an_object_of_scores(server: Server) -> None:
         ("empty", masa.Failed, "without"),
     ],
 )
-def test_every_way_a_call_fails_has_its_error(fault: str, error: type[Exception], words: str) -> None:
+def test_every_way_a_call_fails_has_its_error(
+    fault: str, error: type[Exception], words: str
+) -> None:
     patience = 0.2 if fault == "timeout" else 60
     with Server(faults=1.0, kinds=(fault,)) as server:
         for client in (http(server, timeout=patience), chat(server, timeout=patience)):
@@ -213,7 +237,11 @@ async def classify(text):
     ],
 )
 def test_labels_are_heard_in_what_a_model_says(said: str, heard: str | None) -> None:
-    client = clients.make("openai", {"model": "m", "price": 0, "labels": {"positive": "pos", "not neg": "neu"}}, CONTEXT)
+    client = clients.make(
+        "openai",
+        {"model": "m", "price": 0, "labels": {"positive": "pos", "not neg": "neu"}},
+        CONTEXT,
+    )
     assert client._read(said) == heard  # type: ignore[attr-defined]
 
 
@@ -233,7 +261,11 @@ def test_refusals_and_cut_answers_are_not_labels() -> None:
     with Fake() as server:
         client = chat(server)
         assert isinstance(client, OpenAI)
-        assert [reply.label for reply in ask(client, "refuse", "long good", "good")] == [None, None, "pos"]
+        assert [reply.label for reply in ask(client, "refuse", "long good", "good")] == [
+            None,
+            None,
+            "pos",
+        ]
 
 
 def write_module(folder: Path, name: str) -> None:
@@ -308,10 +340,19 @@ def test_functions_are_clients_sync_async_and_in_batches(server: Server, project
         ("cancels", masa.Rejected, "cancelled itself"),
     ],
 )
-def test_what_a_function_raises_is_a_failed_call(project: Path, name: str, error: type[Exception], words: str) -> None:
+def test_what_a_function_raises_is_a_failed_call(
+    project: Path, name: str, error: type[Exception], words: str
+) -> None:
     write_module(project, "mine2")
     with pytest.raises(error, match=words):
-        ask(clients.make(f"python:mine2:{name}", {"price": 0, "timeout": 0.1 if name == "hangs" else 60}, CONTEXT), "x")
+        ask(
+            clients.make(
+                f"python:mine2:{name}",
+                {"price": 0, "timeout": 0.1 if name == "hangs" else 60},
+                CONTEXT,
+            ),
+            "x",
+        )
 
 
 def test_a_batch_that_gives_too_few_answers_fails(project: Path) -> None:
@@ -342,11 +383,15 @@ def test_a_client_that_cannot_be_made_says_why(project: Path, name: str, words: 
 def test_a_function_is_enough_in_a_library_call(server: Server) -> None:
     texts = reviews(60)
     data = masa.Dataset.of(
-        [label for _, label in texts], inputs={"text": [text for text, _ in texts]}, predictions={"old": ["pos"] * 60}
+        [label for _, label in texts],
+        inputs={"text": [text for text, _ in texts]},
+        predictions={"old": ["pos"] * 60},
     )
     found = masa.assess(data, server.label, baseline="old", budget=60, store=None)
     assert found.shift is not None
-    assert found.shift.accuracy.new == pytest.approx(sum(server.label(text) == label for text, label in texts) / 60)
+    assert found.shift.accuracy.new == pytest.approx(
+        sum(server.label(text) == label for text, label in texts) / 60
+    )
 
 
 class Echo:
@@ -371,7 +416,9 @@ class Echo:
         pass
 
 
-def test_third_parties_add_clients_by_entry_point(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_third_parties_add_clients_by_entry_point(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = project / "echo_client-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: echo-client\nVersion: 1.0\n")
@@ -413,10 +460,16 @@ def test_a_key_that_comes_back_as_a_label_is_hidden(server: Server) -> None:
     assert ask(http(server), "x")[0].label == "Bearer ***"
 
 
-def test_the_client_in_the_docs_can_be_installed_and_assessed(server: Server, project: Path) -> None:
+def test_the_client_in_the_docs_can_be_installed_and_assessed(
+    server: Server, project: Path
+) -> None:
     page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
     code = re.findall(r"```python\n# (\S+)\n(.*?)```", page, re.DOTALL)
-    points = re.findall(r"```toml\n# pyproject.toml\n\[project.entry-points.\"masa.clients\"\]\n(.*?)```", page, re.DOTALL)
+    points = re.findall(
+        r"```toml\n# pyproject.toml\n\[project.entry-points.\"masa.clients\"\]\n(.*?)```",
+        page,
+        re.DOTALL,
+    )
     assert len(code) == len(points) == 1
     (project / code[0][0]).write_text(code[0][1])
     package = project / "acme_masa-1.0.dist-info"
@@ -429,7 +482,13 @@ def test_the_client_in_the_docs_can_be_installed_and_assessed(server: Server, pr
     )
     words = [sys.executable, "-m", "masa", "assess", "--json", "--quiet"]
     environment = {**os.environ, "PYTHONPATH": str(project), "ACME_KEY": KEY}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    done = subprocess.run(
+        words, capture_output=True, text=True, env=environment, check=False, timeout=120
+    )
     found = json.loads(done.stdout)
-    assert (found["answers"], found["api_version"]["new"], len(server.requests)) == (50, VERSION, 50)
+    assert (found["answers"], found["api_version"]["new"], len(server.requests)) == (
+        50,
+        VERSION,
+        50,
+    )
     assert found["cost"] > 0.1

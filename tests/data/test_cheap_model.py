@@ -18,7 +18,9 @@ from server import reviews
 
 def texts(count: int = 400) -> masa.Dataset:
     rows = reviews(count)
-    return masa.Dataset.of([label for _, label in rows], inputs={"text": [text for text, _ in rows]})
+    return masa.Dataset.of(
+        [label for _, label in rows], inputs={"text": [text for text, _ in rows]}
+    )
 
 
 def test_it_learns_what_can_be_learnt_and_never_what_it_is_asked_about() -> None:
@@ -28,23 +30,30 @@ def test_it_learns_what_can_be_learnt_and_never_what_it_is_asked_about() -> None
     assert found.confidence[found.answers.codes == 0].min() > 1 / 3
     rng = np.random.default_rng(0)
     luck = masa.Dataset.of(
-        [str(label) for label in rng.integers(0, 2, 600)], inputs={"text": [f"only word{i}" for i in range(600)]}
+        [str(label) for label in rng.integers(0, 2, 600)],
+        inputs={"text": [f"only word{i}" for i in range(600)]},
     )
-    assert abs(cheap_model(luck, "text").right - 0.5) < 0.1  # Each text has a word of its own: only a leak could know.
+    assert (
+        abs(cheap_model(luck, "text").right - 0.5) < 0.1
+    )  # Each text has a word of its own: only a leak could know.
 
 
 def test_it_is_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = cheap_model(texts(), "text", folder=tmp_path)
     heard: list[float] = []
     monkeypatch.setattr(cheap, "_model", lambda _: pytest.fail("trained again"))
-    again = cheap_model(texts(), "text", folder=tmp_path, progress=lambda _, done: heard.append(done))
+    again = cheap_model(
+        texts(), "text", folder=tmp_path, progress=lambda _, done: heard.append(done)
+    )
     assert (again.confidence == first.confidence).all()
     assert (again.answers.codes == first.answers.codes).all()
     assert not heard
     monkeypatch.undo()
     for file in tmp_path.iterdir():
         file.write_bytes(file.read_bytes()[:100])
-    mended = cheap_model(texts(), "text", folder=tmp_path, progress=lambda _, done: heard.append(done))
+    mended = cheap_model(
+        texts(), "text", folder=tmp_path, progress=lambda _, done: heard.append(done)
+    )
     assert (mended.confidence == first.confidence).all()
     assert heard[-1] == 1.0
     assert cheap_model(texts(410), "text", folder=tmp_path).confidence.shape == (410,)
@@ -75,11 +84,15 @@ def pictures(tmp_path: Path) -> Path:
     return tmp_path / "data.csv"
 
 
-def test_images_are_known_by_their_tones(pictures: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_images_are_known_by_their_tones(
+    pictures: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data = masa.read(pictures, label="label", inputs=["file"])
     assert cheap_model(data, "file", kind="image").right > 0.95
     (pictures.parent / "3.png").write_bytes(b"no image")
-    assert main(["difficulty", str(pictures), "--label", "label", "--image", "file", "--quiet"]) == 2
+    assert (
+        main(["difficulty", str(pictures), "--label", "label", "--image", "file", "--quiet"]) == 2
+    )
     assert "3.png cannot be read" in capsys.readouterr().err
 
 
@@ -102,7 +115,9 @@ def test_sounds_are_known_by_their_bands(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for number in range(60):
         high = number % 2
-        beat = np.sin(np.arange(4000) * (0.5 if high else 0.05) + rng.random()) * 0.3 + rng.normal(0, 0.02, 4000)
+        beat = np.sin(np.arange(4000) * (0.5 if high else 0.05) + rng.random()) * 0.3 + rng.normal(
+            0, 0.02, 4000
+        )
         with wave.open(str(tmp_path / f"{number}.wav"), "wb") as sound:
             sound.setparams((1, 2, 8000, 4000, "NONE", ""))
             sound.writeframes((beat * 32767).astype("<i2").tobytes())

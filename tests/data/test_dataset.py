@@ -48,10 +48,16 @@ def test_the_same_rows_read_the_same_from_every_kind_of_file(tmp_path: Path) -> 
         table(tmp_path / "h.parquet", rows),
         table(tmp_path / "i.json", rows).rename(tmp_path / "i.jsonl"),
     ]
-    data = [read(file, label="label", id="id", predictions=["new"], difficulty="hard") for file in files]
+    data = [
+        read(file, label="label", id="id", predictions=["new"], difficulty="hard") for file in files
+    ]
     for one in data:
         assert [one.label.values[code] for code in one.label.codes] == ["yes", "no", "no"]
-        assert [one.predictions["new"].values[code] for code in one.predictions["new"].codes] == ["yes", "yes", "no"]
+        assert [one.predictions["new"].values[code] for code in one.predictions["new"].codes] == [
+            "yes",
+            "yes",
+            "no",
+        ]
         assert one.difficulty is not None
         assert one.difficulty.tolist() == [0.5, 0.25, 1.0]
     assert len({one.fingerprint() for one in data}) == 1
@@ -74,16 +80,38 @@ def test_a_file_name_with_a_pattern_in_it_is_that_file(tmp_path: Path) -> None:
 
 
 def test_labels_of_any_type_and_script_are_compared_as_text(tmp_path: Path) -> None:
-    data = read(table(tmp_path / "a.parquet", "SELECT unnest([true, false]) AS label, unnest([1, 0]) AS new"), label="label")
+    data = read(
+        table(
+            tmp_path / "a.parquet", "SELECT unnest([true, false]) AS label, unnest([1, 0]) AS new"
+        ),
+        label="label",
+    )
     assert data.label.values == ("false", "true")
-    texts = ["猫", "كلب", "007", "7", " 7", "null", "NA", "İ", "a\u0301", "á", "<b>&", "x'y\"z", "🙂"]
+    texts = [
+        "猫",
+        "كلب",
+        "007",
+        "7",
+        " 7",
+        "null",
+        "NA",
+        "İ",
+        "a\u0301",
+        "á",
+        "<b>&",
+        "x'y\"z",
+        "🙂",
+    ]
     content = "label\n" + "".join('"' + text.replace('"', '""') + '"\n' for text in texts)
     assert set(read(write(tmp_path / "b.csv", content), label="label").label.values) == set(texts)
 
 
 def test_whole_floats_are_whole_numbers_and_a_hole_is_no_answer(tmp_path: Path) -> None:
     """A column of integers with a missing value reaches many files as 0.0, 1.0, NaN."""
-    file = table(tmp_path / "a.parquet", "SELECT unnest([0, 1, 2]) AS label, unnest([0.0::DOUBLE, 123456789, 'nan']) AS new")
+    file = table(
+        tmp_path / "a.parquet",
+        "SELECT unnest([0, 1, 2]) AS label, unnest([0.0::DOUBLE, 123456789, 'nan']) AS new",
+    )
     data = read(file, label="label", predictions=["new"])
     assert data.predictions["new"].values == ("0", "123456789", "<invalid>")
     assert any("no prediction for 1 of 3 items" in note for note in data.notes)
@@ -101,7 +129,20 @@ def test_whole_floats_in_csv_are_whole_numbers_too(tmp_path: Path) -> None:
 def test_columns_in_memory_follow_the_rules_of_files() -> None:
     import pandas as pd
 
-    answers = [1.0, 2, True, np.float64(3), np.bool_(False), "x", "", None, float("nan"), pd.NA, pd.NaT, np.str_("y")]
+    answers = [
+        1.0,
+        2,
+        True,
+        np.float64(3),
+        np.bool_(False),
+        "x",
+        "",
+        None,
+        float("nan"),
+        pd.NA,
+        pd.NaT,
+        np.str_("y"),
+    ]
     column = Dataset.of(["a"] * len(answers), predictions={"p": answers}).predictions["p"]
     texts = [column.values[code] for code in column.codes]
     assert texts == ["1", "2", "true", "3", "false", "x", *["<invalid>"] * 5, "y"]
@@ -128,8 +169,22 @@ def test_fingerprints_tell_contents_apart_but_not_orders_of_rows(tmp_path: Path)
     assert fingerprint(lines[:-1], "f.csv", id="id") != same
 
 
-def test_names_that_differ_only_in_case_or_mean_something_to_the_database_are_columns_like_others(tmp_path: Path) -> None:
-    names = ["Label", "label", "LABEL", "rowid", "place", "t0", "n0", "rows", 'a"b', "x'y", "select"]
+def test_names_that_differ_only_in_case_or_mean_something_to_the_database_are_columns_like_others(
+    tmp_path: Path,
+) -> None:
+    names = [
+        "Label",
+        "label",
+        "LABEL",
+        "rowid",
+        "place",
+        "t0",
+        "n0",
+        "rows",
+        'a"b',
+        "x'y",
+        "select",
+    ]
     rows = [[f"{column}{row}" for column in range(len(names))] for row in range(3)]
     header = ",".join('"' + name.replace('"', '""') + '"' for name in names)
     file = write(tmp_path / "a.csv", "\n".join([header, *(",".join(row) for row in rows)]) + "\n")
@@ -138,18 +193,26 @@ def test_names_that_differ_only_in_case_or_mean_something_to_the_database_are_co
         for place, name in enumerate(names[1:], start=1):
             column = data.predictions[name]
             assert [column.values[code] for code in column.codes] == [row[place] for row in rows]
-    assert "row 2: no value in column 'Label'" in refusal(write(tmp_path / "b.csv", "Label,rowid\na,x\n,y\n"), label="Label")
+    assert "row 2: no value in column 'Label'" in refusal(
+        write(tmp_path / "b.csv", "Label,rowid\na,x\n,y\n"), label="Label"
+    )
     twins = write(tmp_path / "c.jsonl", '{"Label": "a", "label": "b"}\n')
     assert "differs only in case" in refusal(twins)
     assert "differs only in case" in refusal(twins, label="Label")
-    assert read(write(tmp_path / "d.jsonl", '{"x": "a", "X_1": "b"}\n'), label="X_1").label.values == ("b",)
+    assert read(
+        write(tmp_path / "d.jsonl", '{"x": "a", "X_1": "b"}\n'), label="X_1"
+    ).label.values == ("b",)
 
 
 def test_json_keys_are_columns_however_many_and_whatever_they_are_called(tmp_path: Path) -> None:
     wide = {"label": "a", **{f"k{place}": "v" for place in range(400)}}
     assert len(Table.open(write(tmp_path / "a.jsonl", json.dumps(wide) + "\n")).columns) == 401
     array = '[{"label": "a", "new": "b", "new_2": "c"},\n {"label": "b", "new": "b", "new_2": "b"}]'
-    for content in (array, "\n" * 3 + array, '{"label": "a", "new": "x"}\n' * 1500 + '{"label": "a", "new_2": "c"}\n'):
+    for content in (
+        array,
+        "\n" * 3 + array,
+        '{"label": "a", "new": "x"}\n' * 1500 + '{"label": "a", "new_2": "c"}\n',
+    ):
         data = read(write(tmp_path / "b.json", content), label="label", predictions=["new_2"])
         assert "c" in data.predictions["new_2"].values
     packed = gzip.compress('{"label": "a"}\n'.encode("utf-8-sig"))
@@ -190,7 +253,9 @@ def test_complaints_do_not_quote_what_stands_in_the_file(tmp_path: Path) -> None
     twice = write(tmp_path / "e.jsonl", f'{{"label": "a", "text": "{secret}", "label": "b"}}\n')
     assert secret not in refusal(twice)
     broken = (
-        table(tmp_path / "c.parquet", f"SELECT '{secret} xyz' AS label FROM range(3)").read_bytes().replace(b"xyz", b"x\xffz")
+        table(tmp_path / "c.parquet", f"SELECT '{secret} xyz' AS label FROM range(3)")
+        .read_bytes()
+        .replace(b"xyz", b"x\xffz")
     )
     assert secret not in refusal(write(tmp_path / "d.parquet", broken))
 
@@ -220,25 +285,63 @@ def test_a_missing_column_suggests_the_nearest(tmp_path: Path) -> None:
     [
         ("", {}, "a.csv is empty"),
         ("id,label\n", {}, "no rows"),
-        ("id,label\n1,a\n2,\n3,\n", {}, "a.csv, row 2: no value in column 'label' (2 rows have none)"),
-        ("id,label\n1,a\n2,b\n1,c\n", {"id": "id"}, "a.csv, row 3: column 'id' has '1' again, first in"),
+        (
+            "id,label\n1,a\n2,\n3,\n",
+            {},
+            "a.csv, row 2: no value in column 'label' (2 rows have none)",
+        ),
+        (
+            "id,label\n1,a\n2,b\n1,c\n",
+            {"id": "id"},
+            "a.csv, row 3: column 'id' has '1' again, first in",
+        ),
         ("id,label\n1,a\n2,<error>\n", {}, "a.csv, row 2: column 'label' has the value '<error>'"),
-        ("label,d\na,0.5\nb,abc\n", {"difficulty": "d"}, "a.csv, row 2: column 'd' has 'abc', which is not a number"),
-        ("label,d\na,0.5\nb,NaN\n", {"difficulty": "d"}, "a.csv, row 2: column 'd' has 'NaN', which is not a number"),
+        (
+            "label,d\na,0.5\nb,abc\n",
+            {"difficulty": "d"},
+            "a.csv, row 2: column 'd' has 'abc', which is not a number",
+        ),
+        (
+            "label,d\na,0.5\nb,NaN\n",
+            {"difficulty": "d"},
+            "a.csv, row 2: column 'd' has 'NaN', which is not a number",
+        ),
         ("label,d\na,0.5\nb,\n", {"difficulty": "d"}, "a.csv, row 2: column 'd' has no value"),
-        ("label,d\na,0.5\nb,-1\n", {"cost": "d"}, "row 2: column 'd' has '-1', which is not a number of 0 or more"),
-        ("label,d\na,0.5\nb,inf\n", {"cost": "d"}, "row 2: column 'd' has 'inf', which is not a number of 0 or more"),
-        ("id,label\n1,a\n2,b,c\n", {}, "a.csv, near line 3: 3 columns where the header has 2 / quote texts"),
-        ("id,label\n1,a\n2\n", {}, "a.csv, near line 3: 1 columns where the header has 2 / fill in"),
+        (
+            "label,d\na,0.5\nb,-1\n",
+            {"cost": "d"},
+            "row 2: column 'd' has '-1', which is not a number of 0 or more",
+        ),
+        (
+            "label,d\na,0.5\nb,inf\n",
+            {"cost": "d"},
+            "row 2: column 'd' has 'inf', which is not a number of 0 or more",
+        ),
+        (
+            "id,label\n1,a\n2,b,c\n",
+            {},
+            "a.csv, near line 3: 3 columns where the header has 2 / quote texts",
+        ),
+        (
+            "id,label\n1,a\n2\n",
+            {},
+            "a.csv, near line 3: 1 columns where the header has 2 / fill in",
+        ),
         ('label,d\na,"0,5"\n', {"difficulty": "d"}, "write decimals with a point"),
         ('id,label\n1,"a\n2,b\n', {}, "a.csv, near line 2: a quote is opened and not closed"),
         ("label,label\na,b\n", {}, "column 'label' of"),
         (b"id,label\n1,caf\xe9\n", {}, "UTF-8"),
         (b"id,label\n" + b"1,a\n" * 50_000 + b"2,\xff\n", {}, "a.csv, near line 50,002: not UTF-8"),
-        ("label\n" + "\n".join(f"l{i}" for i in range(1001)), {}, "more than 1,000 different values"),
+        (
+            "label\n" + "\n".join(f"l{i}" for i in range(1001)),
+            {},
+            "more than 1,000 different values",
+        ),
     ],
 )
-def test_bad_files_are_refused_with_the_place(tmp_path: Path, content: str | bytes, columns: dict[str, str], said: str) -> None:
+def test_bad_files_are_refused_with_the_place(
+    tmp_path: Path, content: str | bytes, columns: dict[str, str], said: str
+) -> None:
     assert said in refusal(write(tmp_path / "a.csv", content), **columns)
 
 
@@ -251,8 +354,12 @@ def test_the_place_is_right_in_the_second_file_too(tmp_path: Path) -> None:
 
 def test_files_that_are_not_what_their_name_says_are_refused(tmp_path: Path) -> None:
     assert "magic bytes" in refusal(write(tmp_path / "a.parquet", "PAR1 not really"))
-    assert "b.jsonl, line 2: not JSON" in refusal(write(tmp_path / "b.jsonl", '{"label": "x"}\n{"label": \n'))
-    assert "c.jsonl, line 2: not UTF-8" in refusal(write(tmp_path / "c.jsonl", b'{"label": "x"}\n{"label": "\xff"}\n'))
+    assert "b.jsonl, line 2: not JSON" in refusal(
+        write(tmp_path / "b.jsonl", '{"label": "x"}\n{"label": \n')
+    )
+    assert "c.jsonl, line 2: not UTF-8" in refusal(
+        write(tmp_path / "c.jsonl", b'{"label": "x"}\n{"label": "\xff"}\n')
+    )
     assert "d.jsonl, line 1: not a JSON object" in refusal(write(tmp_path / "d.jsonl", "3\n"))
     assert "cannot be read" in refusal(write(tmp_path / "c.csv.gz", b"\x1f\x8b\x08\x00broken"))
     assert "kind of file" in refusal(write(tmp_path / "d.xlsx", "x"))
@@ -268,8 +375,12 @@ def test_files_that_are_not_what_their_name_says_are_refused(tmp_path: Path) -> 
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "no data files" in refusal(empty)
-    assert "lists, objects or bytes" in refusal(table(tmp_path / "e.parquet", "SELECT [1] AS label"))
-    assert "lists, objects or bytes" in refusal(write(tmp_path / "f.jsonl", '{"label": {"a": 1}}\n'))
+    assert "lists, objects or bytes" in refusal(
+        table(tmp_path / "e.parquet", "SELECT [1] AS label")
+    )
+    assert "lists, objects or bytes" in refusal(
+        write(tmp_path / "f.jsonl", '{"label": {"a": 1}}\n')
+    )
 
 
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
@@ -277,7 +388,9 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
     file.chmod(0)
     if os.access(file, os.R_OK):
         file.unlink()
-        file.symlink_to(tmp_path / "nowhere.csv")  # Root may read anything; a dangling link it may not.
+        file.symlink_to(
+            tmp_path / "nowhere.csv"
+        )  # Root may read anything; a dangling link it may not.
         assert "does not exist" in refusal(file)
     else:
         assert "cannot be read" in refusal(file)
@@ -304,7 +417,13 @@ def test_only_the_named_columns_are_read(tmp_path: Path) -> None:
 
 
 def test_columns_in_memory_are_checked_too() -> None:
-    for label, difficulty in (([], None), (["a", None], None), (["<error>"], None), (["a", "b"], [1.0]), (["a"], [float("nan")])):
+    for label, difficulty in (
+        ([], None),
+        (["a", None], None),
+        (["<error>"], None),
+        (["a", "b"], [1.0]),
+        (["a"], [float("nan")]),
+    ):
         with pytest.raises(DataError):
             Dataset.of(label, difficulty=difficulty)
     assert len(Dataset.of(np.array([1, 2]).tolist(), predictions={"p": [1, 3]})) == 2

@@ -15,9 +15,17 @@ def column(codes: list[int]) -> Column:
     return Dataset.of(codes).label
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), min_size=1, max_size=200), st.integers(1, 6))
-def test_strata_part_the_items_and_respect_order_and_ties(items: list[tuple[int, int]], levels: int) -> None:
-    label, difficulty = column([label for label, _ in items]), np.array([float(hard) for _, hard in items])
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), min_size=1, max_size=200),
+    st.integers(1, 6),
+)
+def test_strata_part_the_items_and_respect_order_and_ties(
+    items: list[tuple[int, int]], levels: int
+) -> None:
+    label, difficulty = (
+        column([label for label, _ in items]),
+        np.array([float(hard) for _, hard in items]),
+    )
     strata = Strata.build(label, difficulty=difficulty, levels=levels)
     assert sorted(strata.items.tolist()) == list(range(len(items)))
     assert (strata.size > 0).all()
@@ -48,7 +56,10 @@ def test_direction_does_not_matter() -> None:
     one, other = (Strata.build(label, difficulty=sign * difficulty, levels=3) for sign in (1, -1))
 
     def parts(strata: Strata) -> set[frozenset[int]]:
-        return {frozenset(strata.items[a:b].tolist()) for a, b in zip(strata.start[:-1], strata.start[1:], strict=True)}
+        return {
+            frozenset(strata.items[a:b].tolist())
+            for a, b in zip(strata.start[:-1], strata.start[1:], strict=True)
+        }
 
     assert parts(one) == parts(other)
 
@@ -72,7 +83,9 @@ def test_infinite_and_huge_difficulties_only_count_by_order() -> None:
 
 def test_a_mix_sets_the_weights() -> None:
     label = Dataset.of(["a"] * 30 + ["b"] * 70).label
-    strata = Strata.build(label, difficulty=np.arange(100.0), levels=2, mix={"a": 9e307, "b": 9e307})
+    strata = Strata.build(
+        label, difficulty=np.arange(100.0), levels=2, mix={"a": 9e307, "b": 9e307}
+    )
     assert strata.label_weight.tolist() == pytest.approx([0.5, 0.5])
     assert Strata.build(label, mix={"a": 0, "b": 2}).weight.tolist() == [0.0, 1.0]
 

@@ -9,17 +9,19 @@ import pytest
 
 import masa
 from masa.cli.main import main
-from masa.data.baseline_answers import ENOUGH, Old, columned
+from masa.data.baseline_answers import ENOUGH, BaselineAnswers, from_column
 from masa.data.dataset import Dataset
 from masa.inference.stopping import Stopping
 from masa.records import Reply
-from masa.replays.whole_runs import Noise, rehearse
+from masa.replays.whole_runs import Noise, play_whole_runs
 from masa.settings import Settings
 
 NAMES = np.array(["bad", "fine", "good"])
 
 
-def reviews(items: int = 4000, *, changed: float = 0.0, seed: int = 0) -> tuple[Dataset, Old]:
+def reviews(
+    items: int = 4000, *, changed: float = 0.0, seed: int = 0
+) -> tuple[Dataset, BaselineAnswers]:
     """Three labels, 75% right; some answers became better ones, rather where the API was unsure."""
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 3, items)
@@ -31,15 +33,22 @@ def reviews(items: int = 4000, *, changed: float = 0.0, seed: int = 0) -> tuple[
         predictions={"old": NAMES[old].tolist(), "new": NAMES[new].tolist()},
         numbers={"sure": sure.tolist()},
     )
-    return data, columned(data, data.predictions["old"], "sure")
+    return data, from_column(data, data.predictions["old"], "sure")
 
 
 @pytest.mark.parametrize("noise", [Noise(0.01), Noise(0.05), Noise(0.02, "unsure")])
 def test_an_api_that_only_contradicts_itself_has_not_moved(noise: Noise) -> None:
     """Items are asked where answers are doubtful, and there it contradicts itself: that alone is no sign of change."""
     data, old = reviews()
-    runs = rehearse(
-        data, new=data.predictions["old"], old=old, settings=Settings(), stopping=Stopping(), budget=600, noise=noise, runs=40
+    runs = play_whole_runs(
+        data,
+        new=data.predictions["old"],
+        old=old,
+        settings=Settings(),
+        stopping=Stopping(),
+        budget=600,
+        noise=noise,
+        runs=40,
     )
     assert runs.noticed <= 0.15  # 3.5% are allowed.
     assert runs.false_alarms == 0.0
@@ -48,7 +57,7 @@ def test_an_api_that_only_contradicts_itself_has_not_moved(noise: Noise) -> None
 
 def test_a_change_is_noticed_through_the_noise() -> None:
     data, old = reviews(changed=0.06)
-    runs = rehearse(
+    runs = play_whole_runs(
         data,
         new=data.predictions["new"],
         old=old,
@@ -59,16 +68,26 @@ def test_a_change_is_noticed_through_the_noise() -> None:
         runs=20,
     )
     assert runs.noticed >= 0.8
-    quiet = rehearse(data, new=data.predictions["new"], old=old, settings=Settings(), stopping=Stopping(), budget=200, runs=10)
+    quiet = play_whole_runs(
+        data,
+        new=data.predictions["new"],
+        old=old,
+        settings=Settings(),
+        stopping=Stopping(),
+        budget=200,
+        runs=10,
+    )
     assert quiet.noticed == 1.0
 
 
 def test_few_items_asked_twice_are_not_taken_for_steadiness() -> None:
     _, old = reviews(200)
-    assert old.steady
-    assert not replace(old, again=dict.fromkeys(range(ENOUGH - 1), False)).steady
-    assert replace(old, again=dict.fromkeys(range(ENOUGH), False)).steady
-    assert not replace(old, again={**dict.fromkeys(range(ENOUGH), False), 0: True}).steady
+    assert old.repeats_itself
+    assert not replace(old, asked_twice=dict.fromkeys(range(ENOUGH - 1), False)).repeats_itself
+    assert replace(old, asked_twice=dict.fromkeys(range(ENOUGH), False)).repeats_itself
+    assert not replace(
+        old, asked_twice={**dict.fromkeys(range(ENOUGH), False), 0: True}
+    ).repeats_itself
 
 
 class Confident:
@@ -84,7 +103,10 @@ class Confident:
     async def ask(self, item: masa.Item) -> Reply:
         shaken = 0.0 if self.noise is None else 1e-4 * self.noise()
         place = item.place
-        return Reply(self.column.values[self.column.codes[place]], float(self.sure[place]) * (1 - self.surer) + shaken)
+        return Reply(
+            self.column.values[self.column.codes[place]],
+            float(self.sure[place]) * (1 - self.surer) + shaken,
+        )
 
     def price(self, _: masa.Item) -> int:
         return 0
@@ -96,19 +118,30 @@ class Confident:
         pass
 
 
-@pytest.mark.parametrize(("repeat", "shaken", "moved"), [(ENOUGH, 0.0, "yes"), (ENOUGH, 1.0, "no sign"), (20, 0.0, "no sign")])
-def test_a_moved_confidence_is_proof_where_confidences_repeat(tmp_path: Path, repeat: int, shaken: float, moved: str) -> None:
+@pytest.mark.parametrize(
+    ("repeat", "shaken", "moved"),
+    [(ENOUGH, 0.0, "yes"), (ENOUGH, 1.0, "no sign"), (20, 0.0, "no sign")],
+)
+def test_a_moved_confidence_is_proof_where_confidences_repeat(
+    tmp_path: Path, repeat: int, shaken: float, moved: str
+) -> None:
     data, _ = reviews(400)
     store = tmp_path / "masa.db"
-    masa.baseline(data, Confident(data, noise=shaken), budget=400 + repeat, repeat=repeat, store=store)
+    masa.baseline(
+        data, Confident(data, noise=shaken), budget=400 + repeat, repeat=repeat, store=store
+    )
     same = masa.assess(data, Confident(data), budget=50, store=store)
     assert same.moved == ("no sign")
-    found = masa.assess(data, Confident(data, surer=0.01, noise=shaken), budget=50, store=store, seed=1)
+    found = masa.assess(
+        data, Confident(data, surer=0.01, noise=shaken), budget=50, store=store, seed=1
+    )
     assert found.moved == moved
     assert found.differing == 0
     if moved == "yes":
         assert "the confidence of 50 of 50 answers is not what it was" in found.proof
-    canary = masa.assess(data, Confident(data, surer=0.01, noise=shaken), budget=100, canary=20, store=store, seed=2)
+    canary = masa.assess(
+        data, Confident(data, surer=0.01, noise=shaken), budget=100, canary=20, store=store, seed=2
+    )
     assert canary.stopped == ("budget" if moved == "yes" else "canary")
 
 
@@ -121,14 +154,53 @@ def test_replays_play_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ]
     path = tmp_path / "reviews.csv"
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    common = ["replay", str(path), "--label", "label", "--old", "old.prediction", "--new", "old.prediction"]
+    common = [
+        "replay",
+        str(path),
+        "--label",
+        "label",
+        "--old",
+        "old.prediction",
+        "--new",
+        "old.prediction",
+    ]
     common += ["--method", "auto", "--budgets", "300", "--runs", "10"]
-    assert main([*common, "--stop", "budget", "--noise", "2%", "--noise-where", "unsure", "--repeat", "300", "--json"]) == 0
+    assert (
+        main(
+            [
+                *common,
+                "--stop",
+                "budget",
+                "--noise",
+                "2%",
+                "--noise-where",
+                "unsure",
+                "--repeat",
+                "300",
+                "--json",
+            ]
+        )
+        == 0
+    )
     told = json.loads(capsys.readouterr().out)["methods"]["auto"]["stopping"]
-    assert {"coverage", "queries_mean", "queries_p95", "false_alarms", "misses", "noticed"} <= set(told)
+    assert {"coverage", "queries_mean", "queries_p95", "false_alarms", "misses", "noticed"} <= set(
+        told
+    )
     assert (told["queries_mean"], told["false_alarms"]) == (300, 0.0)
     assert told["noticed"] <= 0.3
-    strict = [*common[:-6], "--method", "auto,masa", "--budgets", "100", "--runs", "4", "--stop", "budget", "--strict", "--json"]
+    strict = [
+        *common[:-6],
+        "--method",
+        "auto,masa",
+        "--budgets",
+        "100",
+        "--runs",
+        "4",
+        "--stop",
+        "budget",
+        "--strict",
+        "--json",
+    ]
     assert main(strict) == 0
     methods = json.loads(capsys.readouterr().out)["methods"]
     assert methods["auto"]["stopping"] is not None

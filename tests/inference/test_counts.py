@@ -18,7 +18,11 @@ def test_the_true_matrix_counts_pairs() -> None:
     matrix = true_matrix(strata, data.predictions["api"])
     assert matrix.predictions == ("a", "b", "<invalid>")
     assert matrix.values.tolist() == [[0.25, 0.25, 0.0], [0.0, 0.25, 0.25]]
-    assert (matrix.accuracy, matrix.recall, matrix.precision) == (0.5, {"a": 0.5, "b": 0.5}, {"a": 1.0, "b": 0.5})
+    assert (matrix.accuracy, matrix.recall, matrix.precision) == (
+        0.5,
+        {"a": 0.5, "b": 0.5},
+        {"a": 1.0, "b": 0.5},
+    )
 
 
 def test_a_shift_lines_up_predictions_by_name() -> None:
@@ -88,7 +92,9 @@ def test_estimates_are_for_the_given_mix(method: str) -> None:
     assert truth.values.sum(axis=1).tolist() == pytest.approx([0.25, 0.25, 0.5])
     found = []
     for seed in range(400):
-        sampler = Sampler(strata, method=method, seed=seed, a=1e6)  # So much exploration that nothing is adaptive.
+        sampler = Sampler(
+            strata, method=method, seed=seed, a=1e6
+        )  # So much exploration that nothing is adaptive.
         for query in sampler.ask(60):
             sampler.tell(Answer(query.item, str(answer[query.item])))
         found.append(estimated_matrix(sampler.tally()).on(truth.predictions).values)

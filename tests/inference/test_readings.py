@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import masa
 from masa.cli.main import main
-from masa.data.baseline_answers import columned
+from masa.data.baseline_answers import from_column
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.inference.counts import true_matrix
@@ -21,7 +22,9 @@ from masa.settings import Settings, Tolerance
 NAMES = np.array(["cat", "dog", "fox", "owl"])
 
 
-def zoo(items: int = 3000, *, seed: int = 0, changed: float = 0.05, towards: int | None = None) -> Dataset:
+def zoo(
+    items: int = 3000, *, seed: int = 0, changed: float = 0.05, towards: int | None = None
+) -> Dataset:
     """Four labels of unlike size, 80% right; some answers changed, to any other one or rather to one."""
     rng = np.random.default_rng(seed)
     label = rng.choice(4, items, p=[0.5, 0.3, 0.15, 0.05])
@@ -54,7 +57,9 @@ def all_held(found: Assessment, truth: Shift) -> list[bool]:
         holds(truth.accuracy.change, found.accuracy_change),
         bool(((read.low - 1e-12 <= truth.values) & (truth.values <= read.high + 1e-12)).all()),
         all(holds(change.change, read.recall[label]) for label, change in truth.recall.items()),
-        all(holds(change.change, read.precision[label]) for label, change in truth.precision.items()),
+        all(
+            holds(change.change, read.precision[label]) for label, change in truth.precision.items()
+        ),
         holds(truth.norm, read.norm),
     ]
 
@@ -64,7 +69,9 @@ def test_what_is_read_off_a_shift_holds_at_once(method: str) -> None:
     held = []
     for seed in range(8):
         data = zoo(seed=seed)
-        found = masa.assess(data, "replay:new", baseline="old", budget=500, store=None, seed=seed, method=method)
+        found = masa.assess(
+            data, "replay:new", baseline="old", budget=500, store=None, seed=seed, method=method
+        )
         held += all_held(found, truth_of(data))
         read = found.readings
         assert read is not None
@@ -75,7 +82,9 @@ def test_what_is_read_off_a_shift_holds_at_once(method: str) -> None:
 
 def test_of_few_answers_little_is_known_and_never_nothing() -> None:
     data = zoo()
-    found = masa.assess(data, "replay:new", baseline="old", budget=12, store=None, method="uniform", seed=5)
+    found = masa.assess(
+        data, "replay:new", baseline="old", budget=12, store=None, method="uniform", seed=5
+    )
     read = found.readings
     assert read is not None
     assert found.shift is not None
@@ -104,34 +113,48 @@ def test_costs_of_mistakes_have_an_interval() -> None:
     real = float((table * truth_of(data).values).sum())
     held = 0
     for seed in range(12):
-        found = masa.assess(data, "replay:new", baseline="old", budget=600, store=None, weights=costs, seed=seed)
+        found = masa.assess(
+            data, "replay:new", baseline="old", budget=600, store=None, weights=costs, seed=seed
+        )
         assert found.readings is not None
         assert found.readings.cost is not None
         held += holds(real, found.readings.cost)
     assert held >= 11
     judged = masa.assess(
-        data, "replay:new", baseline="old", budget=600, store=None, weights=costs, tolerance={"cost": 0.1}, decide=True
+        data,
+        "replay:new",
+        baseline="old",
+        budget=600,
+        store=None,
+        weights=costs,
+        tolerance={"cost": 0.1},
+        decide=True,
     )
     assert (judged.verdict, judged.direction, judged.stopped) == ("changed", "worse", "decided")
     assert judged.tolerance == {"cost": 0.1}
     with pytest.raises(masa.UsageError, match="needs to know what they cost"):
-        masa.assess(data, "replay:new", baseline="old", budget=600, store=None, tolerance={"cost": 0.1})
+        masa.assess(
+            data, "replay:new", baseline="old", budget=600, store=None, tolerance={"cost": 0.1}
+        )
 
 
 def test_a_tolerance_may_be_on_any_label_or_entry() -> None:
     data = zoo(changed=0.08, towards=3)
-    common = {"baseline": "old", "budget": 2000, "store": None}
+    common: dict[str, Any] = {"baseline": "old", "budget": 2000, "store": None}
     real = truth_of(data)
     assert real.recall["cat"].change < -0.05
-    judged = masa.assess(data, "replay:new", **common, tolerance="recall=3%")  # type: ignore[arg-type]
+    judged = masa.assess(data, "replay:new", **common, tolerance="recall=3%")
     assert (judged.verdict, judged.direction) == ("changed", "worse")
-    wide = masa.assess(data, "replay:new", **common, tolerance="recall=20%")  # type: ignore[arg-type]
+    wide = masa.assess(data, "replay:new", **common, tolerance="recall=20%")
     assert wide.verdict == "unchanged"
-    entry = masa.assess(data, "replay:new", **common, tolerance="entry=0.01")  # type: ignore[arg-type]
+    entry = masa.assess(data, "replay:new", **common, tolerance="entry=0.01")
     assert (entry.verdict, entry.direction) == ("changed", "worse")
-    both = masa.assess(data, "replay:new", **common, tolerance="accuracy=50%,recall=3%")  # type: ignore[arg-type]
+    both = masa.assess(data, "replay:new", **common, tolerance="accuracy=50%,recall=3%")
     assert both.verdict == "changed"
-    assert "3 points of recall of any label" in masa.settings.tolerance.Tolerance.read("recall=3%").words
+    assert (
+        "3 points of recall of any label"
+        in masa.settings.tolerance.Tolerance.read("recall=3%").words
+    )
     for wrong in ("f1=0.1", "recall=lots", "recall=2", "", "nan"):
         with pytest.raises(masa.UsageError):
             Tolerance.read(wrong)
@@ -141,7 +164,9 @@ def test_what_is_more_than_wanted_never_alarms() -> None:
     """A change that is certain and below the tolerance is no alarm, for any kind of tolerance."""
     data = zoo(changed=0.02)
     for tolerance in ("accuracy=5%", "recall=30%", "entry=5%", "precision=40%"):
-        found = masa.assess(data, "replay:new", baseline="old", budget=2500, store=None, tolerance=tolerance)
+        found = masa.assess(
+            data, "replay:new", baseline="old", budget=2500, store=None, tolerance=tolerance
+        )
         assert (found.verdict, found.moved, found.exit_code) == ("unchanged", "yes", 0), tolerance
 
 
@@ -151,14 +176,19 @@ def test_a_missing_baseline_adds_its_doubt(tmp_path: Path) -> None:
     masa.baseline(data, "replay:old", budget=600, store=store)
     for method in ("auto", "post-stratified", "adaptive", "masa", "uniform"):
         part = masa.assess(data, "replay:old", budget=600, store=store, method=method, seed=3)
-        whole = masa.assess(data, "replay:old", baseline="old", budget=600, store=None, method=method, seed=3)
+        whole = masa.assess(
+            data, "replay:old", baseline="old", budget=600, store=None, method=method, seed=3
+        )
         assert part.readings is not None
         assert whole.readings is not None
         assert part.error_bound is not None
         assert part.error_bound > 0.0
         assert ((part.readings.high - part.readings.low) > 0.0).all()
         assert all(holds(0.0, interval) for interval in part.readings.recall.values())
-        assert part.readings.differing is None or part.readings.differing.low == 0.0 < part.readings.differing.high
+        assert (
+            part.readings.differing is None
+            or part.readings.differing.low == 0.0 < part.readings.differing.high
+        )
     with pytest.raises(masa.UsageError, match="only part of the items"):
         masa.assess(data, "replay:old", budget=600, store=store, method="paired")
 
@@ -166,7 +196,7 @@ def test_a_missing_baseline_adds_its_doubt(tmp_path: Path) -> None:
 def test_strict_intervals_hold_whenever_one_looks() -> None:
     data = zoo(items=1500, changed=0.06)
     truth = truth_of(data)
-    old = columned(data, data.predictions["old"])
+    old = from_column(data, data.predictions["old"])
     plan = Plan.of(data, old, Settings(strict=True))
     new = data.predictions["new"]
     for seed in range(2):
@@ -192,19 +222,21 @@ def test_the_draws_of_a_strict_run_say_what_they_say() -> None:
     """An answer over its chance, and what is known: on average that is the truth at every draw."""
     data = zoo(items=400, changed=0.1)
     truth = truth_of(data).accuracy.change
-    old = columned(data, data.predictions["old"])
+    old = from_column(data, data.predictions["old"])
     plan = Plan.of(data, old, Settings(strict=True))
     new = data.predictions["new"]
     right = data.label.on(tuple(NAMES)).codes
-    gain = (new.on(tuple(NAMES)).codes == right).astype(float) - (old.answers.on(tuple(NAMES)).codes == right)
+    gain = (new.on(tuple(NAMES)).codes == right).astype(float) - (
+        old.answers.on(tuple(NAMES)).codes == right
+    )
     seen = []
     for seed in range(300):
         source, known, row = plan.make(seed), 0.0, []
         for _ in range(4):
             queries = source.ask(50)
             for query in queries:
-                assert query.chance is not None
-                row.append(known + gain[query.item] / len(data) / query.chance)
+                assert query.probability is not None
+                row.append(known + gain[query.item] / len(data) / query.probability)
                 known += gain[query.item] / len(data)
                 source.tell(Answer(query.item, new.values[new.codes[query.item]]))
         seen.append(row)
@@ -220,7 +252,11 @@ def test_one_step_of_the_bound_on_a_norm_is_a_fair_game() -> None:
     for _ in range(3000):
         size, values = int(rng.integers(1, 4)), int(rng.integers(2, 4))
         x = rng.normal(size=(values, size))
-        x *= 0.5 / np.linalg.norm(x, axis=1, keepdims=True) * rng.choice([1.0, 1.0, rng.random()], size=(values, 1))
+        x *= (
+            0.5
+            / np.linalg.norm(x, axis=1, keepdims=True)
+            * rng.choice([1.0, 1.0, rng.random()], size=(values, 1))
+        )
         chance = rng.dirichlet(np.full(values, 0.5))
         mean = chance @ x
         guess = rng.normal(size=size)
@@ -234,12 +270,12 @@ def test_one_step_of_the_bound_on_a_norm_is_a_fair_game() -> None:
 
 def test_a_strict_run_goes_on_where_it_ended(tmp_path: Path) -> None:
     data = zoo(changed=0.3)
-    options = {"baseline": "old", "strict": True, "decide": True}
-    first = masa.assess(data, "replay:new", store=tmp_path / "a.db", budget=70, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"baseline": "old", "strict": True, "decide": True}
+    first = masa.assess(data, "replay:new", store=tmp_path / "a.db", budget=70, **options)
     assert (first.queries, first.verdict) == (70, "undecided")
     again = {**options, "resume": first.run}
-    found = masa.assess(data, "replay:new", store=tmp_path / "a.db", budget=400, **again)  # type: ignore[arg-type]
-    at_once = masa.assess(data, "replay:new", store=tmp_path / "b.db", budget=400, **options)  # type: ignore[arg-type]
+    found = masa.assess(data, "replay:new", store=tmp_path / "a.db", budget=400, **again)
+    at_once = masa.assess(data, "replay:new", store=tmp_path / "b.db", budget=400, **options)
     assert (found.verdict, found.direction, found.stopped) == ("changed", "worse", "decided")
     assert found.accuracy_change == at_once.accuracy_change
     assert found.error_bound == pytest.approx(at_once.error_bound)
@@ -252,7 +288,9 @@ def test_strict_says_where_it_cannot_be() -> None:
         ({"canary": 20}, "know no canary"),
     ):
         with pytest.raises(masa.UsageError, match=why):
-            masa.assess(data, "replay:new", baseline="old", budget=100, store=None, strict=True, **options)
+            masa.assess(
+                data, "replay:new", baseline="old", budget=100, store=None, strict=True, **options
+            )
 
 
 def test_what_nobody_has_answered_so_far_may_still_come() -> None:
@@ -260,7 +298,15 @@ def test_what_nobody_has_answered_so_far_may_still_come() -> None:
     same = Dataset.of(["yes"] * 500, predictions={"old": ["yes"] * 500, "new": ["yes"] * 500})
     for tolerance in ("recall=1%", "entry=1%"):
         for strict in (False, True):
-            found = masa.assess(same, "replay:new", baseline="old", budget=5, store=None, tolerance=tolerance, strict=strict)
+            found = masa.assess(
+                same,
+                "replay:new",
+                baseline="old",
+                budget=5,
+                store=None,
+                tolerance=tolerance,
+                strict=strict,
+            )
             assert found.verdict == "undecided", (tolerance, strict)
     labels = ["x", "y", "w"] * 200
     said = ["x", "y", "x"] * 200
@@ -269,11 +315,26 @@ def test_what_nobody_has_answered_so_far_may_still_come() -> None:
     assert found.readings is not None
     assert found.readings.recall["w"].high > 0.05
     costs = {"cost": {"x": {"w": 100, "y": 1}}}
-    dear = masa.assess(never, "replay:new", baseline="old", budget=40, store=None, weights=costs, tolerance={"cost": 0.5})
+    dear = masa.assess(
+        never,
+        "replay:new",
+        baseline="old",
+        budget=40,
+        store=None,
+        weights=costs,
+        tolerance={"cost": 0.5},
+    )
     assert dear.verdict == "undecided"
     only = {"cost": {"x": {"w": 5}}}
-    assert masa.assess(never, "replay:new", baseline="old", budget=40, store=None, weights=only).readings is not None
-    known = masa.assess(never, "replay:new", baseline="old", budget=600, store=None, tolerance="precision=50%")
+    assert (
+        masa.assess(
+            never, "replay:new", baseline="old", budget=40, store=None, weights=only
+        ).readings
+        is not None
+    )
+    known = masa.assess(
+        never, "replay:new", baseline="old", budget=600, store=None, tolerance="precision=50%"
+    )
     assert known.verdict == "unchanged"  # Nobody ever said 'w': it has no precision.
 
 
@@ -315,19 +376,40 @@ def test_failures_are_no_answers() -> None:
 def test_labels_without_weight_have_no_say() -> None:
     data = zoo(items=1000, changed=0.02)
     mix = {"cat": 0.5, "dog": 0.5, "fox": 0.0, "owl": 0.0}
-    found = masa.assess(data, "replay:new", baseline="old", budget=1000, store=None, mix=mix, tolerance="recall=20%")
+    found = masa.assess(
+        data, "replay:new", baseline="old", budget=1000, store=None, mix=mix, tolerance="recall=20%"
+    )
     assert found.verdict == "unchanged"
 
 
 def test_the_command_takes_it_all(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     data = zoo(changed=0.1, towards=3)
     rows = ["id,label,old,new"] + [
-        ",".join([str(i), *(c.values[c.codes[i]] for c in (data.label, data.predictions["old"], data.predictions["new"]))])
+        ",".join(
+            [
+                str(i),
+                *(
+                    c.values[c.codes[i]]
+                    for c in (data.label, data.predictions["old"], data.predictions["new"])
+                ),
+            ]
+        )
         for i in range(len(data))
     ]
     path = tmp_path / "zoo.csv"
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    common = ["assess", str(path), "--label", "label", "--id", "id", "--old", "old", "--api", "replay:new"]
+    common = [
+        "assess",
+        str(path),
+        "--label",
+        "label",
+        "--id",
+        "id",
+        "--old",
+        "old",
+        "--api",
+        "replay:new",
+    ]
     common += ["--store", str(tmp_path / "m.db"), "--budget", "1500"]
     assert main([*common, "--tolerance", "recall=3%", "--strict", "--decide", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
@@ -346,15 +428,20 @@ def test_the_command_takes_it_all(capsys: pytest.CaptureFixture[str], tmp_path: 
 def test_what_is_shown_is_what_is_judged_by() -> None:
     """With several tolerances all intervals share the doubt, those that are shown too."""
     data = zoo(changed=0.03)
-    common = {"baseline": "old", "budget": 1200, "store": None}
-    alone = masa.assess(data, "replay:new", **common, tolerance="recall=10%")  # type: ignore[arg-type]
-    both = masa.assess(data, "replay:new", **common, tolerance="accuracy=50%,recall=10%")  # type: ignore[arg-type]
+    common: dict[str, Any] = {"baseline": "old", "budget": 1200, "store": None}
+    alone = masa.assess(data, "replay:new", **common, tolerance="recall=10%")
+    both = masa.assess(data, "replay:new", **common, tolerance="accuracy=50%,recall=10%")
     assert alone.readings is not None
     assert both.readings is not None
-    assert all(both.readings.recall[label].low < interval.low for label, interval in alone.readings.recall.items())
+    assert all(
+        both.readings.recall[label].low < interval.low
+        for label, interval in alone.readings.recall.items()
+    )
     widest = max(max(-one.low, one.high) for one in both.readings.recall.values())
     for limit, said in ((widest + 1e-9, "unchanged"), (widest - 1e-4, "undecided")):
-        found = masa.assess(data, "replay:new", **common, tolerance={"accuracy": 0.5, "recall": limit})  # type: ignore[arg-type]
+        found = masa.assess(
+            data, "replay:new", **common, tolerance={"accuracy": 0.5, "recall": limit}
+        )
         assert found.verdict == said
     with pytest.raises(masa.UsageError, match="more than one tolerance on recall"):
         Tolerance.read("recall=1%,recall=50%")
@@ -376,7 +463,9 @@ def test_an_accepted_strict_run_is_as_unsure_as_it_was(tmp_path: Path) -> None:
 def test_those_that_failed_may_be_anything(strict: bool) -> None:
     """A rare label whose precision a few failures could halve; nothing else differs."""
     label = ["rare"] * 20 + ["ham", "spam"] * 490
-    data = Dataset.of(label, predictions={"old": label}, inputs={"text": [str(place) for place in range(1000)]})
+    data = Dataset.of(
+        label, predictions={"old": label}, inputs={"text": [str(place) for place in range(1000)]}
+    )
 
     def api(text: str) -> str:
         if 20 <= int(text) < 40:
@@ -385,7 +474,14 @@ def test_those_that_failed_may_be_anything(strict: bool) -> None:
 
     limits = masa.Limits(tries=1, failures=1.0)
     found = masa.assess(
-        data, api, baseline="old", budget=2000, store=None, strict=strict, tolerance="precision=10%", limits=limits
+        data,
+        api,
+        baseline="old",
+        budget=2000,
+        store=None,
+        strict=strict,
+        tolerance="precision=10%",
+        limits=limits,
     )
     assert found.verdict == "undecided"
     assert found.readings is not None
@@ -393,7 +489,11 @@ def test_those_that_failed_may_be_anything(strict: bool) -> None:
     assert found.readings.precision["ham"].low > -0.1
     assert found.readings.norm.low == 0.0
     assert not found.surprising
-    for one in (*found.readings.precision.values(), *found.readings.recall.values(), found.accuracy_change):
+    for one in (
+        *found.readings.precision.values(),
+        *found.readings.recall.values(),
+        found.accuracy_change,
+    ):
         assert one is not None
         unknown = (one.low, one.high) == (-1.0, 1.0)
         assert unknown or -1.0 <= one.low <= one.estimate <= one.high <= 1e-12  # All were right.
@@ -412,7 +512,9 @@ def test_a_strict_run_goes_on_after_failures_and_loses_nothing(tmp_path: Path) -
     texts = [str(place) for place in range(600)]
     asked = Dataset.of(
         [data.label.values[code] for code in data.label.codes],
-        predictions={"old": [data.predictions["old"].values[code] for code in data.predictions["old"].codes]},
+        predictions={
+            "old": [data.predictions["old"].values[code] for code in data.predictions["old"].codes]
+        },
         inputs={"text": texts},
     )
 
@@ -425,7 +527,14 @@ def test_a_strict_run_goes_on_after_failures_and_loses_nothing(tmp_path: Path) -
     def run(resume: int | None) -> Assessment:
         limits = masa.Limits(tries=1, concurrency=8)
         return masa.assess(
-            asked, api, baseline="old", budget=2000, store=tmp_path / "a.db", limits=limits, strict=True, resume=resume
+            asked,
+            api,
+            baseline="old",
+            budget=2000,
+            store=tmp_path / "a.db",
+            limits=limits,
+            strict=True,
+            resume=resume,
         )
 
     first = run(None)
@@ -440,21 +549,36 @@ def test_a_strict_run_goes_on_after_failures_and_loses_nothing(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_a_label_that_an_accepted_run_never_asked_about_is_not_known_from_it(strict: bool, tmp_path: Path) -> None:
+def test_a_label_that_an_accepted_run_never_asked_about_is_not_known_from_it(
+    strict: bool, tmp_path: Path
+) -> None:
     label = ["rare"] * 6 + ["ham", "spam"] * 1000
     said = ["ham"] * 6 + label[6:]
-    data = Dataset.of(label, predictions={"old": label, "new": said}, difficulty=[1.0] * 6 + [0.5] * 2000)
+    data = Dataset.of(
+        label, predictions={"old": label, "new": said}, difficulty=[1.0] * 6 + [0.5] * 2000
+    )
     store = tmp_path / "a.db"
     masa.baseline(data, "replay:old", budget=3000, store=store)
     for seed in range(20):
-        first = masa.assess(data, "replay:new", budget=55, store=store, strict=strict, seed=seed, force=True, baseline=1)
+        first = masa.assess(
+            data,
+            "replay:new",
+            budget=55,
+            store=store,
+            strict=strict,
+            seed=seed,
+            force=True,
+            baseline=1,
+        )
         if any("rare" in note and "nothing was asked" in note for note in first.notes):
             break
     else:
         pytest.fail("it asks about every label")
     assert main(["accept", str(first.run), "--store", str(store)]) == 0
     for tolerance in ("recall=5%", "precision=5%", "entry=5%", "accuracy=0.2%"):
-        again = masa.assess(data, "replay:new", budget=3000, store=store, tolerance=tolerance, seed=len(tolerance))
+        again = masa.assess(
+            data, "replay:new", budget=3000, store=store, tolerance=tolerance, seed=len(tolerance)
+        )
         assert again.verdict == "undecided"
         assert not again.surprising
         assert again.error_bound is not None
@@ -465,14 +589,18 @@ def test_a_label_that_an_accepted_run_never_asked_about_is_not_known_from_it(str
 def test_groups_allow_for_what_failed() -> None:
     label = ["ham", "spam"] * 200
     texts = [str(place) for place in range(400)]
-    data = Dataset.of(label, predictions={"old": label}, inputs={"text": texts}, group=["g"] * 200 + ["h"] * 200)
+    data = Dataset.of(
+        label, predictions={"old": label}, inputs={"text": texts}, group=["g"] * 200 + ["h"] * 200
+    )
 
     def api(text: str) -> str:
         if int(text) < 40:
             raise ValueError("not today")
         return label[int(text)]
 
-    found = masa.assess(data, api, baseline="old", budget=900, store=None, limits=masa.Limits(tries=1, failures=1.0))
+    found = masa.assess(
+        data, api, baseline="old", budget=900, store=None, limits=masa.Limits(tries=1, failures=1.0)
+    )
     change = found.groups[0].change
     assert change is not None
     assert change.low == pytest.approx(-0.2)

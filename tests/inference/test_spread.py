@@ -15,9 +15,13 @@ from masa.sampling.stratified import Sampler, counted
 
 def world(items: int = 900, seed: int = 0) -> tuple[Strata, Column, Column]:
     rng = np.random.default_rng(seed)
-    label = Column("label", ("a", "b", "c"), rng.choice(3, items, p=[0.5, 0.3, 0.2]).astype(np.int32))
+    label = Column(
+        "label", ("a", "b", "c"), rng.choice(3, items, p=[0.5, 0.3, 0.2]).astype(np.int32)
+    )
     easy = rng.random(items)
-    old = np.where(rng.random(items) < 0.7 + 0.3 * easy, label.codes, rng.choice(3, items)).astype(np.int32)
+    old = np.where(rng.random(items) < 0.7 + 0.3 * easy, label.codes, rng.choice(3, items)).astype(
+        np.int32
+    )
     new = np.where(rng.random(items) < 0.9, old, rng.choice(3, items)).astype(np.int32)
     strata = Strata.build(label, difficulty=easy, levels=2)
     return strata, Column("old", ("a", "b", "c"), old), Column("new", ("a", "b", "c"), new)
@@ -25,7 +29,9 @@ def world(items: int = 900, seed: int = 0) -> tuple[Strata, Column, Column]:
 
 def drawn(strata: Strata, answers: Column, *, method: str, queries: int, seed: int) -> Tally:
     """Count the answers to so many queries, as an assessment does: by stratum, whatever the method."""
-    places = np.sort([query.item for query in Sampler(strata, method=method, seed=seed).ask(queries)])
+    places = np.sort(
+        [query.item for query in Sampler(strata, method=method, seed=seed).ask(queries)]
+    )
     return counted(strata, places, Column(answers.name, answers.values, answers.codes[places]))
 
 
@@ -37,7 +43,9 @@ def test_intervals_of_unbiased_methods_hold_as_often_as_they_say(method: str) ->
     for seed in range(runs):
         tally = drawn(strata, new, method=method, queries=150, seed=seed)
         found = estimated_matrix(tally)
-        right += abs(found.accuracy - truth.accuracy) <= accuracy_spread(tally, strata.size).ends()[0]
+        right += (
+            abs(found.accuracy - truth.accuracy) <= accuracy_spread(tally, strata.size).ends()[0]
+        )
         distance = float(np.linalg.norm(found.on(truth.predictions).values - truth.values))
         error += distance <= matrix_spread(tally, strata.size).bound()
     assert right / runs >= 0.92
@@ -58,10 +66,16 @@ def test_the_expected_error_is_that_of_stratified_sampling() -> None:
 
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("changed", [0.02, 0.1, 0.9])
-def test_pairs_are_as_sure_as_they_say_and_no_worse_than_two_estimates(known: bool, changed: float) -> None:
+def test_pairs_are_as_sure_as_they_say_and_no_worse_than_two_estimates(
+    known: bool, changed: float
+) -> None:
     strata, old, _ = world()
     rng = np.random.default_rng(5)
-    new = Column("new", old.values, np.where(rng.random(900) < 1 - changed, old.codes, rng.choice(3, 900)).astype(np.int32))
+    new = Column(
+        "new",
+        old.values,
+        np.where(rng.random(900) < 1 - changed, old.codes, rng.choice(3, 900)).astype(np.int32),
+    )
     true = masa.Shift(true_matrix(strata, old), true_matrix(strata, new))
     held = kept = 0
     pairs, alone, surer = [], [], []
@@ -74,7 +88,11 @@ def test_pairs_are_as_sure_as_they_say_and_no_worse_than_two_estimates(known: bo
         pairs.append(found.shift.error(true) ** 2)
         now = estimated_matrix(counted(strata, places, b))
         then = true.old if known else estimated_matrix(counted(strata, places, a))
-        alone.append(masa.Shift(true.old, now).error(true) ** 2 if known else masa.Shift(then, now).error(true) ** 2)
+        alone.append(
+            masa.Shift(true.old, now).error(true) ** 2
+            if known
+            else masa.Shift(then, now).error(true) ** 2
+        )
         surer.append(found.matrix.error2)
         assert (found.shift.new.values >= 0).all()
         assert found.shift.new.values.sum(axis=1) == pytest.approx(strata.label_weight)
@@ -109,7 +127,13 @@ def test_all_asked_leaves_no_doubt_and_little_asked_leaves_much() -> None:
 def test_alike_answers_are_not_taken_for_certainty() -> None:
     label = Column("label", ("a",), np.zeros(1000, np.int32))
     strata = Strata.build(label)
-    tally = drawn(strata, Column("new", ("a",), np.zeros(1000, np.int32)), method="post-stratified", queries=30, seed=0)
+    tally = drawn(
+        strata,
+        Column("new", ("a",), np.zeros(1000, np.int32)),
+        method="post-stratified",
+        queries=30,
+        seed=0,
+    )
     assert 0.02 < accuracy_spread(tally, strata.size).ends()[0] < 0.3
 
 
@@ -145,7 +169,9 @@ def test_rare_changes_are_missed_as_often_on_either_side(direction: float) -> No
     rng = np.random.default_rng(3)
     items, runs = 4000, 1500
     chance = rng.uniform(0.05, 0.1, items)
-    gain = np.where(rng.random(items) < 0.1, 1.0 if direction else rng.choice([-1.0, 1.0], items), 0.0)
+    gain = np.where(
+        rng.random(items) < 0.1, 1.0 if direction else rng.choice([-1.0, 1.0], items), 0.0
+    )
     below = above = 0
     for _ in range(runs):
         asked = rng.random(items) < chance
@@ -162,7 +188,9 @@ def test_rare_changes_are_missed_as_often_on_either_side(direction: float) -> No
 
 def test_of_no_change_seen_something_is_left_to_doubt() -> None:
     none = Spread.of_one(np.full(300, 1e-5), np.zeros(300), 0.0)
-    assert none.ends() == pytest.approx([3.0 * 1e-5**0.5] * 2, rel=0.01)  # As much as a chance of 5% hides.
+    assert none.ends() == pytest.approx(
+        [3.0 * 1e-5**0.5] * 2, rel=0.01
+    )  # As much as a chance of 5% hides.
     assert Spread.of_one(np.zeros(300), np.ones(300), 0.0).ends() == (0.0, 0.0)  # All was asked.
 
 
@@ -174,7 +202,9 @@ def test_a_difference_leans_the_other_way() -> None:
     assert up.times(-2.0).ends() == pytest.approx([2.0 * end for end in up.ends()[::-1]])
     assert up.times(-2.0).error2 == pytest.approx(4.0 * up.error2)
     few, many = (Spread.of_one(np.full(n, 1.0 / n**2), np.zeros(n), 0.0) for n in (8, 500))
-    assert min((few + many).ends()) > few.ends()[0], "a difference is no surer than its less sure part"
+    assert min((few + many).ends()) > few.ends()[0], (
+        "a difference is no surer than its less sure part"
+    )
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
@@ -183,7 +213,10 @@ def test_what_got_better_and_worse_holds_however_rare_it_is(confidence: float) -
     count = np.arange(150)
     ends = np.array(
         [
-            [Spread(i + j, 0.0, better=((i, 1.0),), worse=((j, 1.0),)).ends(confidence) for j in count.tolist()]
+            [
+                Spread(i + j, 0.0, better=((i, 1.0),), worse=((j, 1.0),)).ends(confidence)
+                for j in count.tolist()
+            ]
             for i in count.tolist()
         ]
     )
@@ -203,7 +236,9 @@ def test_counts_of_rare_things_hold_however_many_are_read_at_once(many: int) -> 
     z = normal(1.0 - doubt)
     count = np.arange(400)
     reach = np.array([Spread(float(k), 0.0, unit=1.0).reach(z) for k in count])
-    assert reach[0] == pytest.approx(np.log(2.0 / doubt))  # Nothing met: what chance hides so often and not more.
+    assert reach[0] == pytest.approx(
+        np.log(2.0 / doubt)
+    )  # Nothing met: what chance hides so often and not more.
     for mean in np.geomspace(0.01, 200.0, 300):
         misses = poisson.pmf(count, mean)[np.abs(count - mean) > reach].sum()
         assert misses <= 0.9 * doubt
@@ -214,7 +249,11 @@ def test_two_doubts_together_scatter_no_less_than_their_sum() -> None:
 
     def spread(covariance: np.ndarray) -> Spread:
         square = covariance @ covariance
-        traces = float(np.trace(covariance)), float(np.trace(square)), float(np.trace(square @ covariance))
+        traces = (
+            float(np.trace(covariance)),
+            float(np.trace(square)),
+            float(np.trace(square @ covariance)),
+        )
         return Spread(traces[0], 0.0, traces)
 
     for size in (1, 2, 5):

@@ -11,10 +11,10 @@ import pytest
 
 import masa
 from masa.cli.main import main
-from masa.data.baseline_answers import columned
+from masa.data.baseline_answers import from_column
 from masa.data.dataset import Dataset
 from masa.inference.stopping import FIRST_LOOK, Stopping, critical, looks
-from masa.replays.whole_runs import rehearse
+from masa.replays.whole_runs import play_whole_runs
 from masa.settings import Settings
 
 
@@ -26,7 +26,9 @@ def api(items: int = 3000, *, worse: float = 0.0, seed: int = 0) -> Dataset:
     flips = rng.random(items) < np.where(old == label, worse, worse / 2)
     new = np.where(flips, 1 - old, old)
     names = np.array(["ham", "spam"])
-    return Dataset.of(names[label].tolist(), predictions={"old": names[old].tolist(), "new": names[new].tolist()})
+    return Dataset.of(
+        names[label].tolist(), predictions={"old": names[old].tolist(), "new": names[new].tolist()}
+    )
 
 
 def test_looking_often_costs_what_it_costs_a_random_walk() -> None:
@@ -39,7 +41,11 @@ def test_looking_often_costs_what_it_costs_a_random_walk() -> None:
     largest = np.abs(mean / np.sqrt(1 / schedule - 1 / items)).max(axis=1)
     assert np.mean(largest <= critical(looks(most), items, 0.95)) == pytest.approx(0.95, abs=0.01)
     assert critical((50,), 10**9, 0.99) == pytest.approx(2.5758, abs=1e-3)
-    assert critical(looks(1000), 10**9, 0.95) < critical(looks(1000), 1100, 0.95) < critical(looks(10_000), 10**9, 0.95)
+    assert (
+        critical(looks(1000), 10**9, 0.95)
+        < critical(looks(1000), 1100, 0.95)
+        < critical(looks(10_000), 10**9, 0.95)
+    )
 
 
 def test_looks_are_few_and_the_same_however_the_answers_come() -> None:
@@ -56,19 +62,27 @@ def test_looks_are_few_and_the_same_however_the_answers_come() -> None:
 
 
 def test_a_change_that_is_large_is_called_early_and_none_at_all_not_late() -> None:
-    large = masa.assess(api(worse=0.3), "replay:new", baseline="old", budget=3000, store=None, decide=True)
+    large = masa.assess(
+        api(worse=0.3), "replay:new", baseline="old", budget=3000, store=None, decide=True
+    )
     assert (large.verdict, large.stopped) == ("changed", "decided")
     assert large.queries < 300
-    none = masa.assess(api(worse=0.0), "replay:new", baseline="old", budget=3000, store=None, decide=True)
+    none = masa.assess(
+        api(worse=0.0), "replay:new", baseline="old", budget=3000, store=None, decide=True
+    )
     assert (none.verdict, none.stopped, none.exit_code) == ("unchanged", "decided", 0)
     assert none.queries < 1500
-    small = masa.assess(api(worse=0.02), "replay:new", baseline="old", budget=150, store=None, decide=True)
+    small = masa.assess(
+        api(worse=0.02), "replay:new", baseline="old", budget=150, store=None, decide=True
+    )
     assert (small.verdict, small.stopped, small.exit_code) == ("undecided", "budget", 3)
 
 
 def test_a_target_is_met_and_no_more() -> None:
     data = api(worse=0.05)
-    found = masa.assess(data, "replay:new", baseline="old", budget=3000, store=None, target_error=0.02)
+    found = masa.assess(
+        data, "replay:new", baseline="old", budget=3000, store=None, target_error=0.02
+    )
     assert found.stopped == "target"
     assert found.error_bound is not None
     assert 0.015 < found.error_bound <= 0.02
@@ -81,7 +95,15 @@ def test_what_the_journal_knows_may_be_enough(tmp_path: Path) -> None:
     data, store = api(worse=0.3), tmp_path / "masa.db"
     masa.baseline(data, "replay:old", store=store)
     longer = masa.assess(data, "replay:new", budget=1000, store=store, force=True)
-    again = masa.assess(data, "replay:new", budget=2000, store=store, force=True, resume=longer.run, target_error=0.1)
+    again = masa.assess(
+        data,
+        "replay:new",
+        budget=2000,
+        store=store,
+        force=True,
+        resume=longer.run,
+        target_error=0.1,
+    )
     assert (again.queries, again.stopped) == (1000, "target")
     decided = masa.assess(data, "replay:new", budget=400, store=store, force=True, decide=True)
     assert decided.stopped == "decided"
@@ -94,10 +116,10 @@ def test_verdicts_are_right_when_they_are_certain(method: str) -> None:
     """Where nothing that matters changed there are few false alarms, and intervals hold at the time of stopping."""
     for worse in (0.0, 0.03):
         data = api(1500, worse=worse)
-        report = rehearse(
+        report = play_whole_runs(
             data,
             new=data.predictions["new"],
-            old=columned(data, data.predictions["old"]),
+            old=from_column(data, data.predictions["old"]),
             settings=Settings(method),
             stopping=Stopping(decide=True),
             runs=60,
@@ -108,14 +130,30 @@ def test_verdicts_are_right_when_they_are_certain(method: str) -> None:
         assert report.queries_p95 <= 1500
 
 
-def test_a_replay_tells_how_assessments_stop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replay_tells_how_assessments_stop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data = api(800, worse=0.1)
     rows = ["label,old,new,text"]
     columns = [data.label, data.predictions["old"], data.predictions["new"]]
-    rows += [",".join(column.values[column.codes[item]] for column in columns) + ",some words" for item in range(800)]
+    rows += [
+        ",".join(column.values[column.codes[item]] for column in columns) + ",some words"
+        for item in range(800)
+    ]
     file = tmp_path / "api.csv"
     file.write_text("\n".join(rows))
-    given = ["replay", str(file), "--label", "label", "--old", "old", "--new", "new", "--runs", "12"]
+    given = [
+        "replay",
+        str(file),
+        "--label",
+        "label",
+        "--old",
+        "old",
+        "--new",
+        "new",
+        "--runs",
+        "12",
+    ]
     given += ["--method", "paired,optimal", "--budgets", "100", "--text", "text", "--also", "old"]
     for rule in ("decide", "target"):
         assert main([*given, "--target-error", "0.03", "--stop", rule, "--json", "--quiet"]) == 0
@@ -152,7 +190,10 @@ def doubtful(changed: bool) -> Dataset:
     names = np.array(["ham", "spam"])
     return Dataset.of(
         names[label].tolist(),
-        predictions={"old": names[label].tolist(), "new": names[np.where(hit, 1 - label, label)].tolist()},
+        predictions={
+            "old": names[label].tolist(),
+            "new": names[np.where(hit, 1 - label, label)].tolist(),
+        },
         numbers={"sure": sure},
         inputs={"text": [str(number) for number in range(1000)]},
     )
@@ -160,10 +201,26 @@ def doubtful(changed: bool) -> Dataset:
 
 def test_a_canary_asks_no_more_than_it_may_and_says_what_it_may_have_missed() -> None:
     calls, api = counting(doubtful(changed=False))
-    quiet = masa.assess(doubtful(changed=False), api, baseline="old", old_confidence="sure", budget=500, store=None, canary=40)
+    quiet = masa.assess(
+        doubtful(changed=False),
+        api,
+        baseline="old",
+        old_confidence="sure",
+        budget=500,
+        store=None,
+        canary=40,
+    )
     assert len(calls) == quiet.queries == 40
-    assert (quiet.stopped, quiet.moved, quiet.verdict, quiet.exit_code) == ("canary", "no sign", "undecided", 3)
-    assert any("in 13% of cases if 5% of all answers changed" in note and "5% if 7.2% did" in note for note in quiet.notes)
+    assert (quiet.stopped, quiet.moved, quiet.verdict, quiet.exit_code) == (
+        "canary",
+        "no sign",
+        "undecided",
+        3,
+    )
+    assert any(
+        "in 13% of cases if 5% of all answers changed" in note and "5% if 7.2% did" in note
+        for note in quiet.notes
+    )
     assert replace(quiet, canary_ok=True).exit_code == 0
     with pytest.raises(masa.UsageError, match="canary-ok means nothing"):
         Settings(canary_ok=True)
@@ -172,22 +229,42 @@ def test_a_canary_asks_no_more_than_it_may_and_says_what_it_may_have_missed() ->
 def test_a_canary_that_sees_a_change_goes_on() -> None:
     data = doubtful(changed=True)
     _, api = counting(data)
-    found = masa.assess(data, api, baseline="old", old_confidence="sure", budget=400, store=None, canary=20)
+    found = masa.assess(
+        data, api, baseline="old", old_confidence="sure", budget=400, store=None, canary=20
+    )
     assert (found.stopped, found.moved, found.queries) == ("budget", "yes", 400)
     assert not any("canary" in note for note in found.notes)
     with pytest.raises(masa.UsageError, match="paired has no canaries"):
         masa.assess(data, api, baseline="old", budget=400, store=None, canary=20, method="paired")
 
 
-def test_a_change_for_the_better_need_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_change_for_the_better_need_not_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     better, worse = api(worse=0.3), api(worse=0.3)
-    better = replace(better, predictions={"old": better.predictions["new"], "new": better.predictions["old"]})
+    better = replace(
+        better, predictions={"old": better.predictions["new"], "new": better.predictions["old"]}
+    )
     for data, direction, code in ((better, "better", 0), (worse, "worse", 1)):
         file = tmp_path / f"{direction}.csv"
         columns = [data.label, data.predictions["old"], data.predictions["new"]]
-        rows = [",".join(column.values[column.codes[item]] for column in columns) for item in range(len(data))]
+        rows = [
+            ",".join(column.values[column.codes[item]] for column in columns)
+            for item in range(len(data))
+        ]
         file.write_text("\n".join(["label,old,new", *rows]))
-        given = ["assess", str(file), "--label", "label", "--old", "old", "--api", "replay:new", "--budget", "1000"]
+        given = [
+            "assess",
+            str(file),
+            "--label",
+            "label",
+            "--old",
+            "old",
+            "--api",
+            "replay:new",
+            "--budget",
+            "1000",
+        ]
         given += ["--store", str(tmp_path / "masa.db"), "--decide", "--json", "--quiet"]
         assert main([*given, "--fail-on", "worse"]) == code
         assert json.loads(capsys.readouterr().out)["direction"] == direction
@@ -202,7 +279,14 @@ def test_a_canary_of_all_items_asks_each_once() -> None:
     for canary in (30, 60, 500):
         calls.clear()
         found = masa.assess(
-            data, api, baseline="old", old_confidence="sure", budget=1000, store=None, canary=canary, tolerance=0.5
+            data,
+            api,
+            baseline="old",
+            old_confidence="sure",
+            budget=1000,
+            store=None,
+            canary=canary,
+            tolerance=0.5,
         )
         assert sorted(calls) == list(range(30))
         assert found.verdict == "unchanged"
@@ -238,20 +322,26 @@ def test_what_stops_a_run_still_holds_when_it_has_stopped() -> None:
     """With many calls under way too: nothing is, when the verdict is looked at."""
     for seed in range(12):
         data = api(2000, worse=0.15, seed=seed)
-        found = masa.assess(data, "replay:new", baseline="old", budget=2000, store=None, decide=True, seed=seed)
+        found = masa.assess(
+            data, "replay:new", baseline="old", budget=2000, store=None, decide=True, seed=seed
+        )
         assert found.stopped in ("decided", "exhausted")
         assert found.verdict != "undecided"
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 40), (4, 40), (40, 0), (40, 4)])
-def test_a_run_keeps_the_canaries_that_it_began_with(tmp_path: Path, first: int, second: int) -> None:
+def test_a_run_keeps_the_canaries_that_it_began_with(
+    tmp_path: Path, first: int, second: int
+) -> None:
     """However many are wanted when it goes on: all items are asked in the end, and what is said on the way is right."""
     data = doubtful(changed=True)
     common: dict[str, Any] = {"baseline": "old", "old_confidence": "sure"}
     for seed in range(4):
         options = {**common, "store": tmp_path / f"{seed}.db", "seed": seed}
         begun = masa.assess(data, "replay:new", budget=max(9, first), canary=first, **options)
-        later = masa.assess(data, "replay:new", budget=300, canary=second, resume=begun.run, **options)
+        later = masa.assess(
+            data, "replay:new", budget=300, canary=second, resume=begun.run, **options
+        )
         change = later.accuracy_change
         assert change is not None
         assert change.low <= -0.03 <= change.high
@@ -264,7 +354,12 @@ def test_a_run_keeps_the_canaries_that_it_began_with(tmp_path: Path, first: int,
 def test_a_census_leaves_no_doubt_not_even_that_of_rounding() -> None:
     same, moved = doubtful(changed=False), doubtful(changed=True)
     for method in ("auto", "masa"):
-        common: dict[str, Any] = {"baseline": "old", "budget": 2000, "store": None, "method": method}
+        common: dict[str, Any] = {
+            "baseline": "old",
+            "budget": 2000,
+            "store": None,
+            "method": method,
+        }
         assert masa.assess(same, "replay:new", **common, tolerance=0).verdict == "unchanged"
         assert masa.assess(moved, "replay:new", **common, tolerance=0.03).verdict == "unchanged"
         assert masa.assess(moved, "replay:new", **common, tolerance=0.0299).verdict == "changed"
@@ -272,10 +367,18 @@ def test_a_census_leaves_no_doubt_not_even_that_of_rounding() -> None:
 
 def test_a_canary_fits_into_its_budget_and_fresh_runs_are_not_gone_on_with(tmp_path: Path) -> None:
     with pytest.raises(masa.UsageError, match="the canary is 40 queries and the budget 10"):
-        masa.assess(doubtful(changed=False), "replay:new", baseline="old", budget=10, canary=40, store=None)
+        masa.assess(
+            doubtful(changed=False), "replay:new", baseline="old", budget=10, canary=40, store=None
+        )
     with pytest.raises(masa.UsageError, match="gone on with"):
         masa.assess(
-            doubtful(changed=False), "replay:new", baseline="old", budget=10, store=tmp_path / "a.db", resume=1, fresh=True
+            doubtful(changed=False),
+            "replay:new",
+            baseline="old",
+            budget=10,
+            store=tmp_path / "a.db",
+            resume=1,
+            fresh=True,
         )
 
 
@@ -283,17 +386,43 @@ def test_a_canary_fits_into_its_budget_and_fresh_runs_are_not_gone_on_with(tmp_p
 def test_what_cannot_be_that_sure_is_refused_before_anything_is_asked(confidence: float) -> None:
     calls, api = counting(doubtful(changed=False))
     with pytest.raises(masa.UsageError, match="confidence is"):
-        masa.assess(doubtful(changed=False), api, baseline="old", budget=10, store=None, confidence=confidence)
+        masa.assess(
+            doubtful(changed=False),
+            api,
+            baseline="old",
+            budget=10,
+            store=None,
+            confidence=confidence,
+        )
     assert not calls
 
 
-def test_replays_stop_by_any_tolerance_and_at_the_last_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replays_stop_by_any_tolerance_and_at_the_last_budget(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data = api(600, worse=0.1)
     columns = [data.label, data.predictions["old"], data.predictions["new"]]
-    rows = [",".join(column.values[column.codes[item]] for column in columns) for item in range(len(data))]
+    rows = [
+        ",".join(column.values[column.codes[item]] for column in columns)
+        for item in range(len(data))
+    ]
     file = tmp_path / "a.csv"
     file.write_text("\n".join(["label,old,new", *rows]))
-    given = ["replay", str(file), "--label", "label", "--old", "old", "--new", "new", "--runs", "4", "--stop", "decide", "--json"]
+    given = [
+        "replay",
+        str(file),
+        "--label",
+        "label",
+        "--old",
+        "old",
+        "--new",
+        "new",
+        "--runs",
+        "4",
+        "--stop",
+        "decide",
+        "--json",
+    ]
     assert main([*given, "--method", "auto", "--tolerance", "recall=1%,entry=5%", "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out)["methods"]["auto"]["stopping"]["runs"] == 4
     assert main([*given, "--strict", "--budgets", "90", "--quiet"]) == 0

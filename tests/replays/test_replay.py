@@ -2,6 +2,7 @@
 
 from math import log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,16 +18,27 @@ def data(items: int = 600, seed: int = 0) -> Dataset:
     label = rng.integers(0, 4, items)
     old = np.where(rng.random(items) < 0.9, label, rng.integers(0, 5, items))
     new = np.where(rng.random(items) < 0.7, old, rng.integers(0, 5, items))
-    return Dataset.of(label.tolist(), predictions={"old": old.tolist(), "new": new.tolist()}, difficulty=rng.random(items))
+    return Dataset.of(
+        label.tolist(),
+        predictions={"old": old.tolist(), "new": new.tolist()},
+        difficulty=rng.random(items),
+    )
 
 
 def test_the_same_seed_gives_the_same_numbers_whatever_the_workers() -> None:
     def numbers(result: Replay) -> object:
-        return [(c.mean_squared_error, c.error_quantile, c.bias_share, c.queries_for_target, c.path) for c in result.curves]
+        return [
+            (c.mean_squared_error, c.error_quantile, c.bias_share, c.queries_for_target, c.path)
+            for c in result.curves
+        ]
 
     one = replay(data(), new="new", old="old", runs=100, seed=4, target_error=0.05)
-    assert numbers(replay(data(), new="new", old="old", runs=100, seed=4, target_error=0.05, workers=5)) == numbers(one)
-    assert numbers(replay(data(), new="new", old="old", runs=100, seed=5, target_error=0.05)) != numbers(one)
+    assert numbers(
+        replay(data(), new="new", old="old", runs=100, seed=4, target_error=0.05, workers=5)
+    ) == numbers(one)
+    assert numbers(
+        replay(data(), new="new", old="old", runs=100, seed=5, target_error=0.05)
+    ) != numbers(one)
     assert cores() >= 1
 
 
@@ -41,10 +53,19 @@ def test_asking_every_item_once_leaves_no_error() -> None:
 def test_queries_for_the_target_are_the_first_that_reach_it() -> None:
     """On a grid no coarser than 2% around the answer, and nothing before it reaches the target."""
     rng = np.random.default_rng(0)
-    two = Dataset.of(rng.integers(0, 2, 600).tolist(), predictions={"new": rng.integers(0, 2, 600).tolist()})
-    for known, target, confidence in ((data(), 0.005, 0.95), (data(), 0.02, 0.95), (data(), 0.4, 0.95), (two, 0.01, 0.03)):
-        options = {"target_error": target, "confidence": confidence}
-        for curve in replay(known, new="new", runs=200, replacement=True, budgets=[50], **options).curves:  # type: ignore[arg-type]
+    two = Dataset.of(
+        rng.integers(0, 2, 600).tolist(), predictions={"new": rng.integers(0, 2, 600).tolist()}
+    )
+    for known, target, confidence in (
+        (data(), 0.005, 0.95),
+        (data(), 0.02, 0.95),
+        (data(), 0.4, 0.95),
+        (two, 0.01, 0.03),
+    ):
+        options: dict[str, Any] = {"target_error": target, "confidence": confidence}
+        for curve in replay(
+            known, new="new", runs=200, replacement=True, budgets=[50], **options
+        ).curves:
             needed = curve.queries_for_target
             assert needed is not None
             below = [point for point in curve.path if point.queries < needed]
@@ -56,7 +77,9 @@ def test_queries_for_the_target_are_the_first_that_reach_it() -> None:
 
 def test_the_range_holds_the_answer_and_narrows_with_runs() -> None:
     wide, narrow = (
-        replay(data(), new="new", runs=runs, target_error=0.02, replacement=True, methods=["masa"]).curves[0]
+        replay(
+            data(), new="new", runs=runs, target_error=0.02, replacement=True, methods=["masa"]
+        ).curves[0]
         for runs in (50, 5000)
     )
     for curve in (wide, narrow):
@@ -65,16 +88,23 @@ def test_the_range_holds_the_answer_and_narrows_with_runs() -> None:
         assert high is not None
         assert curve.queries_for_target is not None
         assert low <= curve.queries_for_target <= high
-    assert np.ptp(np.array(narrow.queries_range, float)) < np.ptp(np.array(wide.queries_range, float))
+    assert np.ptp(np.array(narrow.queries_range, float)) < np.ptp(
+        np.array(wide.queries_range, float)
+    )
 
 
 def test_a_quantile_that_the_runs_cannot_show_is_warned_of() -> None:
-    assert any("too few" in note for note in replay(data(), new="new", runs=50, confidence=0.999, methods=["masa"]).notes)
+    assert any(
+        "too few" in note
+        for note in replay(data(), new="new", runs=50, confidence=0.999, methods=["masa"]).notes
+    )
 
 
 def test_the_chart_has_points_up_to_the_last_budget() -> None:
     """Between two far points a straight line would be drawn that no run ever took."""
-    for curve in replay(data(items=5000), new="new", runs=5, target_error=0.2, budgets=[4000]).curves:
+    for curve in replay(
+        data(items=5000), new="new", runs=5, target_error=0.2, budgets=[4000]
+    ).curves:
         queries = np.array([point.queries for point in curve.path])
         assert (queries[1:] <= np.maximum(1.2 * queries[:-1], queries[:-1] + 1)).all()
 
@@ -90,12 +120,16 @@ def test_the_grid_is_fine_where_it_says_so() -> None:
 
 def test_bias_is_shown_where_it_is_and_not_where_it_is_not() -> None:
     """Post-stratified estimates of a few queries lean on zeros for unseen strata; uniform ones are unbiased."""
-    result = replay(data(), new="new", runs=3000, budgets=[3, 100], methods=["uniform", "stratified"])
+    result = replay(
+        data(), new="new", runs=3000, budgets=[3, 100], methods=["uniform", "stratified"]
+    )
     uniform, stratified = result.curves
     assert max(share for share in uniform.bias_share if share is not None) < 0.01
     assert stratified.bias_share[0] is not None
     assert stratified.bias_share[0] > 0.1
-    assert replay(data(), new="new", runs=1, budgets=[50], methods=["masa"]).curves[0].bias_share == (None,)
+    assert replay(data(), new="new", runs=1, budgets=[50], methods=["masa"]).curves[
+        0
+    ].bias_share == (None,)
 
 
 def test_the_error_of_saying_nothing_changed_is_the_norm_of_the_shift() -> None:
@@ -134,9 +168,14 @@ def test_budgets_beyond_the_items_are_cut_and_said() -> None:
 
 
 def test_a_target_out_of_reach_is_none() -> None:
-    result = replay(data(), new="new", runs=3, target_error=1e-6, replacement=True, methods=["uniform", "masa"])
+    result = replay(
+        data(), new="new", runs=3, target_error=1e-6, replacement=True, methods=["uniform", "masa"]
+    )
     assert [curve.queries_for_target for curve in result.curves] == [None, None]
-    assert sum("does not reach the target within 1,000,000 queries" in note for note in result.notes) == 2
+    assert (
+        sum("does not reach the target within 1,000,000 queries" in note for note in result.notes)
+        == 2
+    )
     assert result.saving("masa", "uniform") is None
 
 
@@ -156,7 +195,9 @@ def test_adaptive_accuracy_is_too_high_where_errors_are_rare_and_plain_accuracy_
     rng = np.random.default_rng(1)
     label = rng.integers(0, 10, 2000)
     answer = np.where(rng.random(2000) < 0.1, rng.integers(0, 10, 2000), label)
-    rare = Dataset.of(label.tolist(), predictions={"new": answer.tolist()}, difficulty=rng.random(2000))
+    rare = Dataset.of(
+        label.tolist(), predictions={"new": answer.tolist()}, difficulty=rng.random(2000)
+    )
     result = replay(rare, new="new", runs=2000, budgets=[200], methods=["masa", "stratified"])
     masa, plain = result.curves
     (note,) = result.notes
@@ -169,9 +210,19 @@ def test_adaptive_accuracy_is_too_high_where_errors_are_rare_and_plain_accuracy_
 def test_labels_that_are_not_reached_make_accuracy_too_low_and_that_is_said() -> None:
     label = [str(place) for place in range(50) for _ in range(20)]
     result = replay(
-        Dataset.of(label, predictions={"new": label}), new="new", runs=200, budgets=[30], methods=["masa", "stratified"]
+        Dataset.of(label, predictions={"new": label}),
+        new="new",
+        runs=200,
+        budgets=[30],
+        methods=["masa", "stratified"],
     )
-    assert sum("too low on average: labels without answers count as zero" in note for note in result.notes) == 2
+    assert (
+        sum(
+            "too low on average: labels without answers count as zero" in note
+            for note in result.notes
+        )
+        == 2
+    )
 
 
 def test_the_bias_that_few_runs_show_is_not_counted() -> None:
@@ -187,21 +238,30 @@ def test_the_bias_that_few_runs_show_is_not_counted() -> None:
 
 def test_a_perfect_api_is_known_after_one_look_at_each_stratum() -> None:
     label = ["a"] * 50 + ["b"] * 50
-    result = replay(Dataset.of(label, predictions={"new": label}), new="new", runs=50, methods=["optimal", "masa", "stratified"])
+    result = replay(
+        Dataset.of(label, predictions={"new": label}),
+        new="new",
+        runs=50,
+        methods=["optimal", "masa", "stratified"],
+    )
     assert [curve.queries_for_target for curve in result.curves] == [2, 2, 2]
 
 
 def test_one_item_one_label_one_answer_works() -> None:
     result = replay(Dataset.of(["a"], predictions={"new": ["b"]}), new="new", runs=3)
     assert [curve.queries_for_target for curve in result.curves] == [1] * 6
-    again = replay(Dataset.of(["a"], predictions={"new": ["b"]}), new="new", runs=3, replacement=True)
+    again = replay(
+        Dataset.of(["a"], predictions={"new": ["b"]}), new="new", runs=3, replacement=True
+    )
     assert [curve.error_quantile for curve in again.curves] == [(0.0, 0.0, 0.0)] * 5
 
 
 def test_theory_is_the_theorems_exploration() -> None:
     """For 4 labels, 3 levels and the largest budget."""
     by_name, by_value, usual = (
-        replay(data(), new="new", runs=100, budgets=[100, 400], methods=["masa"], a=a).curves[0].mean_squared_error
+        replay(data(), new="new", runs=100, budgets=[100, 400], methods=["masa"], a=a)
+        .curves[0]
+        .mean_squared_error
         for a in ("theory", 2 * log(4) + log(3) + 9 / 4 * log(400), 1.0)
     )
     assert by_name == by_value != usual
@@ -212,7 +272,9 @@ def test_the_answer_does_not_depend_on_the_budgets() -> None:
     label = [str(place) for place in range(9) for _ in range(540)] + ["rare"] * 100
     perfect = Dataset.of(label, predictions={"new": label})
     needed = [
-        replay(perfect, new="new", runs=200, budgets=budgets, methods=["post-stratified"]).curves[0].queries_for_target
+        replay(perfect, new="new", runs=200, budgets=budgets, methods=["post-stratified"])
+        .curves[0]
+        .queries_for_target
         for budgets in ([50], [500, 1000, 2000], [10, 4000])
     ]
     assert max(number or 0 for number in needed) <= 1.02 * min(number or 0 for number in needed)
@@ -231,12 +293,18 @@ def test_reported_errors_are_those_of_the_closed_form() -> None:
         assert abs(curve.mean_squared_error[place] / expected - 1) < 4 / runs**0.5
         point = next(point for point in curve.path if point.queries == n)
         assert point.root_mean_squared_error**2 == pytest.approx(curve.mean_squared_error[place])
-        assert point.error_quantile == curve.error_quantile[place] > curve.root_mean_squared_error[place]
+        assert (
+            point.error_quantile
+            == curve.error_quantile[place]
+            > curve.root_mean_squared_error[place]
+        )
 
 
 def test_savings_are_shares_of_the_other_methods_queries() -> None:
     result = replay(data(), new="new", runs=50, target_error=0.05, replacement=True)
-    uniform, masa = (curve.queries_for_target for curve in result.curves if curve.method in ("uniform", "masa"))
+    uniform, masa = (
+        curve.queries_for_target for curve in result.curves if curve.method in ("uniform", "masa")
+    )
     assert uniform is not None
     assert masa is not None
     assert result.saving("masa", "uniform") == 1 - masa / uniform > 0
@@ -270,20 +338,25 @@ def test_rounding_is_not_taken_for_bias() -> None:
         ({"levels": 0}, "levels is 0"),
     ],
 )
-def test_impossible_options_are_refused(options: dict[str, object], said: str) -> None:
+def test_impossible_options_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        replay(data(), **{"new": "new", **options})  # type: ignore[arg-type]
+        replay(data(), **{"new": "new", **options})
 
 
 def test_difficulty_falls_back_on_the_old_confidence(tmp_path: Path) -> None:
     rows = "".join(f"{'ab'[i % 2]},{'ab'[i % 3 % 2]},{i / 100},{'ab'[i % 2]}\n" for i in range(100))
     (tmp_path / "a.csv").write_text("label,v1.prediction,v1.confidence,v2.prediction\n" + rows)
-    options = {"label": "label", "new": "v2.prediction", "runs": 5}
-    with_old = replay_file(tmp_path / "a.csv", old="v1.prediction", **options)  # type: ignore[arg-type]
-    assert (with_old.strata, with_old.difficulty) == (6, "'v1.confidence', the confidence of the old answers")
-    peeked = replay_file(tmp_path / "a.csv", **{**options, "new": "v1.prediction", "difficulty": "v1.confidence"})  # type: ignore[arg-type]
+    options: dict[str, Any] = {"label": "label", "new": "v2.prediction", "runs": 5}
+    with_old = replay_file(tmp_path / "a.csv", old="v1.prediction", **options)
+    assert (with_old.strata, with_old.difficulty) == (
+        6,
+        "'v1.confidence', the confidence of the old answers",
+    )
+    peeked = replay_file(
+        tmp_path / "a.csv", **{**options, "new": "v1.prediction", "difficulty": "v1.confidence"}
+    )
     assert any("only after paying" in note for note in peeked.notes)
-    without = replay_file(tmp_path / "a.csv", **options)  # type: ignore[arg-type]
+    without = replay_file(tmp_path / "a.csv", **options)
     assert (without.strata, without.difficulty) == (2, "")
 
 
@@ -296,15 +369,22 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("case", KNOWN)
-def test_real_predictions_need_the_known_queries(frugalml: Path, case: tuple[str, str, str]) -> None:
+def test_real_predictions_need_the_known_queries(
+    frugalml: Path, case: tuple[str, str, str]
+) -> None:
     api, name, cheap = case
-    options = {"label": "label", "new": f"{api}.prediction", "difficulty": f"{cheap}.confidence", "runs": 1000}
+    options: dict[str, Any] = {
+        "label": "label",
+        "new": f"{api}.prediction",
+        "difficulty": f"{cheap}.confidence",
+        "runs": 1000,
+    }
     paper = replay_file(
         frugalml / f"{name}.parquet",
         methods=["uniform", "post-stratified", "masa", "optimal"],
         replacement=True,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
-    once = replay_file(frugalml / f"{name}.parquet", methods=["masa"], **options)  # type: ignore[arg-type]
+    once = replay_file(frugalml / f"{name}.parquet", methods=["masa"], **options)
     found = [curve.queries_for_target for curve in (*paper.curves, *once.curves)]
     assert found == pytest.approx(KNOWN[case], rel=0.15)

@@ -27,7 +27,16 @@ def result() -> Replay:
     def curve(method: str, needed: int | None) -> Curve:
         path = tuple(Point(n, 1 / n, 2 / n) for n in (10, 100, 200, 300, 10_000))
         return Curve(
-            method, (100, 200), (0.01**2, 0.005**2), (0.02, 0.01), (0.0, None), (0.0, 0.0), needed, (needed, None), 1e6, path
+            method,
+            (100, 200),
+            (0.01**2, 0.005**2),
+            (0.02, 0.01),
+            (0.0, None),
+            (0.0, 0.0),
+            needed,
+            (needed, None),
+            1e6,
+            path,
         )
 
     return Replay(
@@ -38,7 +47,11 @@ def result() -> Replay:
 
 def test_a_replay_shows_each_number_in_its_place(result: Replay) -> None:
     lines = shown(terminal.replay(result, source="data.csv"))
-    cells = {line.split()[0]: line.split()[1:] for line in lines if line.split()[:1] in (["uniform"], ["masa"], ["optimal"])}
+    cells = {
+        line.split()[0]: line.split()[1:]
+        for line in lines
+        if line.split()[:1] in (["uniform"], ["masa"], ["optimal"])
+    }
     assert cells == {
         "uniform": ["200", "200-?", "-"],
         "masa": ["150", "150-?", "25%", "-"],

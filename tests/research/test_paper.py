@@ -22,7 +22,14 @@ from masa.sampling import stratified as sampler
 from masa.sampling.kernels import drawing as kernel
 
 
-def made(folder: Path, name: str, *, dates: bool = False, labels: tuple[str, ...] = ("0", "1"), items: int = 400) -> None:
+def made(
+    folder: Path,
+    name: str,
+    *,
+    dates: bool = False,
+    labels: tuple[str, ...] = ("0", "1"),
+    items: int = 400,
+) -> None:
     """Write a data set on which an API is right about four items of five, more often where a cheap model is sure."""
     rng = np.random.default_rng(len(name))
     truth = [labels[place] for place in rng.integers(0, len(labels), items)]
@@ -31,7 +38,8 @@ def made(folder: Path, name: str, *, dates: bool = False, labels: tuple[str, ...
     def answers(right: float) -> list[str | None]:
         wrong = rng.random(items) > right * (0.8 + 0.2 * sure)
         return [
-            labels[(labels.index(label) + 1) % len(labels)] if off else label for label, off in zip(truth, wrong, strict=True)
+            labels[(labels.index(label) + 1) % len(labels)] if off else label
+            for label, off in zip(truth, wrong, strict=True)
         ]
 
     apis = ("amazon", "google", "ibm")
@@ -41,7 +49,12 @@ def made(folder: Path, name: str, *, dates: bool = False, labels: tuple[str, ...
         for api in apis
     ]
     recordings.append(Recording("github-small", answers(0.7), sure.tolist(), price=0.001))
-    save(Collection(name, "sa", [f"{name}-{n}" for n in range(items)], truth, tuple(recordings), "made"), folder)
+    save(
+        Collection(
+            name, "sa", [f"{name}-{n}" for n in range(items)], truth, tuple(recordings), "made"
+        ),
+        folder,
+    )
 
 
 @pytest.fixture
@@ -61,8 +74,12 @@ def test_the_trace_is_what_simulating_gives(study: Study) -> None:
     strata = Strata.build(it.data.label, difficulty=it.data.difficulty, levels=2)
     grid = np.array([20, 60, 200])
     traces, spread = study.trace(strata, it.answers, grid)
-    curve = study.replay(it.data, it, ["masa"], replacement=True, levels=2, budgets=[20, 60, 200])["masa"]
-    assert np.mean(traces[:, :, 0] ** 2, axis=0) == pytest.approx(curve.mean_squared_error, rel=1e-5)
+    curve = study.replay(it.data, it, ["masa"], replacement=True, levels=2, budgets=[20, 60, 200])[
+        "masa"
+    ]
+    assert np.mean(traces[:, :, 0] ** 2, axis=0) == pytest.approx(
+        curve.mean_squared_error, rel=1e-5
+    )
     assert spread.sum(axis=1) == pytest.approx(grid)
     # One run by hand: the losses of the queries that it spent.
     plan = sampler.plan(strata, "masa", replacement=True)
@@ -73,7 +90,9 @@ def test_the_trace_is_what_simulating_gives(study: Study) -> None:
     kernel.advance(plan.design, recorded, plan.rule, state, seen, kernel.run_key(0, 0), 60)
     n, p = state.issued, strata.weight
     true = true_uncertainty(strata, it.answers, replacement=True)
-    guessed = np.array([kernel.uncertainty(pairs, count) for pairs, count in zip(state.pairs, n, strict=True)])
+    guessed = np.array(
+        [kernel.uncertainty(pairs, count) for pairs, count in zip(state.pairs, n, strict=True)]
+    )
     assert traces[0, 1, 1:] == pytest.approx(
         [np.sum(p**2 * true / n), np.sum(p**2 * guessed / n), np.sum(p**2 * n**-1.5)], rel=1e-12
     )
@@ -128,12 +147,27 @@ def test_everything_is_written_and_nothing_is_done_twice(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    words = ["reproduce", "all", "--data", str(folder), "--runs", "20", "--out", str(out), "--json", "-q"]
+    words = [
+        "reproduce",
+        "all",
+        "--data",
+        str(folder),
+        "--runs",
+        "20",
+        "--out",
+        str(out),
+        "--json",
+        "-q",
+    ]
     assert cli.main(words) == 0
     first = json.loads(capsys.readouterr().out)
     assert list(first) == list(paper.EXPERIMENTS)
     assert "two dates" in first["shifts"]["skipped"]
-    assert [row["case"] for row in first["table1"]["tables"]["table1"]] == ["amazon yelp", "ibm digit", "google digit"]
+    assert [row["case"] for row in first["table1"]["tables"]["table1"]] == [
+        "amazon yelp",
+        "ibm digit",
+        "google digit",
+    ]
     for what, found in first.items():
         assert (out / f"{what}.html").is_file()
         if "skipped" not in found:
@@ -189,7 +223,12 @@ def test_two_dates_give_the_overview_and_the_shifts(tmp_path: Path) -> None:
     found = find(study, "shifts")
     rows, entries = found.sheets
     truth, nothing, masa, auto = rows.rows[:4]
-    assert (truth[3], nothing[3], masa[3], auto[3]) == ("the truth", "nothing changed", "masa", "auto")
+    assert (truth[3], nothing[3], masa[3], auto[3]) == (
+        "the truth",
+        "nothing changed",
+        "masa",
+        "auto",
+    )
     assert truth[5] == pytest.approx(sheet.rows[0][-2])
     assert nothing[-1] > auto[-1] > 0
     assert len(entries.rows) == 3 * 4
@@ -209,7 +248,12 @@ class Scripts(HTMLParser):
 
 
 def test_labels_and_words_cannot_run_anything_on_a_page(tmp_path: Path) -> None:
-    made(tmp_path / "data", "yelp", dates=True, labels=("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'))
+    made(
+        tmp_path / "data",
+        "yelp",
+        dates=True,
+        labels=("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'),
+    )
     study = Study(stored(tmp_path / "data"), tmp_path / "parts", runs=4)
     for what in ("shifts", "datasets"):
         book.write(find(study, what), tmp_path)
@@ -221,7 +265,9 @@ def test_labels_and_words_cannot_run_anything_on_a_page(tmp_path: Path) -> None:
     assert "&lt;img&gt;" in page
 
 
-def test_bad_words_are_told(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_words_are_told(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(UsageError, match="nothing called 'table2'"):
         paper.wanted("table2")
     with pytest.raises(DataError, match="is not a folder"):
@@ -232,7 +278,20 @@ def test_bad_words_are_told(folder: Path, tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(UsageError, match="runs is 1"):
         Study(stored(folder), tmp_path, runs=1)
     (tmp_path / "file").write_text("")
-    assert cli.main(["reproduce", "datasets", "--data", str(folder), "--out", str(tmp_path / "file" / "x"), "-q"]) == 2
+    assert (
+        cli.main(
+            [
+                "reproduce",
+                "datasets",
+                "--data",
+                str(folder),
+                "--out",
+                str(tmp_path / "file" / "x"),
+                "-q",
+            ]
+        )
+        == 2
+    )
     assert "cannot be made" in capsys.readouterr().err
 
 
@@ -248,13 +307,37 @@ def test_bad_words_are_told(folder: Path, tmp_path: Path, capsys: pytest.Capture
     ids=["one label", "always right", "three items", "a sign that no SVG may hold", "300 labels"],
 )
 def test_strange_data_is_no_defect(
-    tmp_path: Path, labels: tuple[str, ...], items: int, right: float, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    labels: tuple[str, ...],
+    items: int,
+    right: float,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     truth = [labels[place % len(labels)] for place in range(items)]
-    said = [label if place % 10 < 10 * right else labels[(place + 1) % len(labels)] for place, label in enumerate(truth)]
-    recordings = (Recording("amazon", said, date="20-01-01"), Recording("amazon", said, date="21-01-01"))
-    save(Collection("yelp", "sa", [str(place) for place in range(items)], truth, recordings, "made"), tmp_path / "data")
-    words = ["reproduce", "all", "--data", str(tmp_path / "data"), "--runs", "4", "--out", str(tmp_path / "out"), "-q", "--json"]
+    said = [
+        label if place % 10 < 10 * right else labels[(place + 1) % len(labels)]
+        for place, label in enumerate(truth)
+    ]
+    recordings = (
+        Recording("amazon", said, date="20-01-01"),
+        Recording("amazon", said, date="21-01-01"),
+    )
+    save(
+        Collection("yelp", "sa", [str(place) for place in range(items)], truth, recordings, "made"),
+        tmp_path / "data",
+    )
+    words = [
+        "reproduce",
+        "all",
+        "--data",
+        str(tmp_path / "data"),
+        "--runs",
+        "4",
+        "--out",
+        str(tmp_path / "out"),
+        "-q",
+        "--json",
+    ]
     assert cli.main(words) == 0, capsys.readouterr().err
     assert list(json.loads(capsys.readouterr().out)) == list(paper.EXPERIMENTS)
 
@@ -269,7 +352,22 @@ def test_what_the_data_does_not_have_is_skipped_with_the_reason(tmp_path: Path) 
 
 def test_one_experiment_leaves_the_others_in_the_index(folder: Path, tmp_path: Path) -> None:
     for what in ("levels", "datasets"):
-        assert cli.main(["reproduce", what, "--data", str(folder), "--runs", "4", "--out", str(tmp_path / "out"), "-q"]) == 0
+        assert (
+            cli.main(
+                [
+                    "reproduce",
+                    what,
+                    "--data",
+                    str(folder),
+                    "--runs",
+                    "4",
+                    "--out",
+                    str(tmp_path / "out"),
+                    "-q",
+                ]
+            )
+            == 0
+        )
     index = (tmp_path / "out" / "index.html").read_text()
     assert index.index("datasets.html") < index.index("levels.html")
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
@@ -279,8 +377,14 @@ def test_answers_that_one_date_has_not_are_no_defect(tmp_path: Path) -> None:
     truth = ["0", "1"] * 100
     old = ["neutral" if place == 7 else label for place, label in enumerate(truth)]
     new = [label if place % 9 else "0" for place, label in enumerate(truth)]
-    recordings = (Recording("amazon", old, date="20-01-01"), Recording("amazon", new, date="21-01-01"))
-    save(Collection("yelp", "sa", [str(place) for place in range(200)], truth, recordings, "made"), tmp_path)
+    recordings = (
+        Recording("amazon", old, date="20-01-01"),
+        Recording("amazon", new, date="21-01-01"),
+    )
+    save(
+        Collection("yelp", "sa", [str(place) for place in range(200)], truth, recordings, "made"),
+        tmp_path,
+    )
     found = find(Study(stored(tmp_path), tmp_path / "parts", runs=4), "case-study")
     kinds = {row[0] for row in found.sheets[2].rows}
     assert {"old", "true shift", "estimated shift"} <= kinds

@@ -19,7 +19,7 @@ from masa.clients.http import Http, make
 from masa.data.strata import Strata
 from masa.inference.counts import estimated_matrix
 from masa.records import Answer, Column, Versions
-from masa.runs.baseline import baseline, take_over
+from masa.runs.baseline import baseline, import_answers
 from masa.runs.budget import Budget
 from masa.runs.compare import compare
 from masa.runs.engine import Engine
@@ -36,7 +36,9 @@ ONE = Limits(concurrency=1, first_wait=0.01, longest_wait=0.05)
 
 def data(count: int = 300) -> masa.Dataset:
     texts = reviews(count)
-    return masa.Dataset.of([label for _, label in texts], inputs={"text": [text for text, _ in texts]})
+    return masa.Dataset.of(
+        [label for _, label in texts], inputs={"text": [text for text, _ in texts]}
+    )
 
 
 def client(server: Server, **options: Any) -> Http:
@@ -50,7 +52,9 @@ def client(server: Server, **options: Any) -> Http:
         "price": 0.001,
         "timeout": 60,
     }
-    return make("", given | options, Context(("neg", "neu", "pos"), ("text",), {"SENTIMENT_KEY": KEY}))
+    return make(
+        "", given | options, Context(("neg", "neu", "pos"), ("text",), {"SENTIMENT_KEY": KEY})
+    )
 
 
 def calls(store: Path, run: int = 1) -> list[tuple[Any, ...]]:
@@ -73,7 +77,9 @@ def test_a_baseline_then_an_update_is_found_and_named(server: Server, tmp_path: 
     assert found.shift is not None
     assert found.shift.accuracy.new < found.shift.accuracy.old
     assert ("pos", "neg") in [(s.label, s.prediction) for s in found.surprises(2)]
-    assert all("lovely" in server.requests[0].text or item.new == "neg" for item in found.changed_items)
+    assert all(
+        "lovely" in server.requests[0].text or item.new == "neg" for item in found.changed_items
+    )
     assert found.api_version == Versions(VERSION, VERSION)
 
 
@@ -81,13 +87,20 @@ def test_nothing_changed_is_no_sign(server: Server, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     baseline(data(), client(server), budget=300, store=store, limits=QUICK)
     found = masa.assess(data(), client(server), budget=300, store=store, limits=QUICK)
-    assert (found.moved, found.verdict, found.differing, found.exit_code) == ("no sign", "unchanged", 0, 0)
+    assert (found.moved, found.verdict, found.differing, found.exit_code) == (
+        "no sign",
+        "unchanged",
+        0,
+        0,
+    )
     assert found.shift is not None
     assert found.shift.norm == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("concurrency", [1, 32])
-def test_a_budget_in_queries_holds_to_the_call_when_calls_fail(concurrency: int, tmp_path: Path) -> None:
+def test_a_budget_in_queries_holds_to_the_call_when_calls_fail(
+    concurrency: int, tmp_path: Path
+) -> None:
     limits = Limits(concurrency=concurrency, first_wait=0.005, longest_wait=0.02, tries=20)
     with Server(faults=0.4, kinds=("500", "reset", "truncated", "html", "429")) as server:
         found = masa.assess(
@@ -104,11 +117,18 @@ def test_a_budget_in_queries_holds_to_the_call_when_calls_fail(concurrency: int,
         assert found.answers == len(server.answered) == len(set(server.answered))
 
 
-def test_a_budget_in_money_is_never_exceeded_while_calls_are_under_way(server: Server, tmp_path: Path) -> None:
+def test_a_budget_in_money_is_never_exceeded_while_calls_are_under_way(
+    server: Server, tmp_path: Path
+) -> None:
     server.delay = 0.02
     old = Column("old", ("pos",), np.zeros(300, np.int32))
     found = masa.assess(
-        data(), client(server, price="0.003"), baseline=old, money="0.1", store=tmp_path / "s.db", limits=Limits(concurrency=50)
+        data(),
+        client(server, price="0.003"),
+        baseline=old,
+        money="0.1",
+        store=tmp_path / "s.db",
+        limits=Limits(concurrency=50),
     )
     assert len(server.requests) == 33 == found.queries
     assert found.cost == pytest.approx(0.099)
@@ -131,12 +151,16 @@ def test_what_is_reserved_comes_back_once_and_never_more() -> None:
     second.sent = True
     second.close()
     third.close()
-    assert (budget.spent_queries, budget.spent_money) == (2, 70), "what was sent is paid for, what was not is not"
+    assert (budget.spent_queries, budget.spent_money) == (2, 70), (
+        "what was sent is paid for, what was not is not"
+    )
     assert budget.hopeless(31)
 
 
 @pytest.mark.parametrize("price", ["0.04", "0.001"])
-def test_stopping_at_once_near_the_end_of_a_budget_does_not_hang(server: Server, tmp_path: Path, price: str) -> None:
+def test_stopping_at_once_near_the_end_of_a_budget_does_not_hang(
+    server: Server, tmp_path: Path, price: str
+) -> None:
     """The last calls are under way and the next one waits for what they give back."""
     server.delay = 300
 
@@ -147,7 +171,14 @@ def test_stopping_at_once_near_the_end_of_a_budget_does_not_hang(server: Server,
             asked = client(server, price=price, timeout=300)
             budget = Budget(queries=5, money=100_000_000)
             items = data()
-            engine = Engine(client=asked, journal=writer, budget=budget, limits=Limits(), item=items.item, key=lambda i: i)
+            engine = Engine(
+                client=asked,
+                journal=writer,
+                budget=budget,
+                limits=Limits(),
+                item=items.item,
+                key=lambda i: i,
+            )
             asyncio.get_running_loop().call_later(0.5, engine.stop)
             asyncio.get_running_loop().call_later(0.7, engine.abandon)
             stopped = await asyncio.wait_for(engine.run(Sampler(Strata.build(items.label))), 60)
@@ -165,7 +196,12 @@ def test_cancelling_stops_paying(server: Server, tmp_path: Path) -> None:
     async def play() -> int:
         old = Column("old", ("pos",), np.zeros(300, np.int32))
         work = masa.assess_async(
-            data(), client(server), baseline=old, budget=300, store=tmp_path / "s.db", limits=Limits(first_wait=0.2)
+            data(),
+            client(server),
+            baseline=old,
+            budget=300,
+            store=tmp_path / "s.db",
+            limits=Limits(first_wait=0.2),
         )
         task = asyncio.create_task(work)
         while len(server.requests) < 5 and not task.done():
@@ -186,21 +222,34 @@ def test_aiohttp_sends_nothing_by_itself(tmp_path: Path) -> None:
     with Server(faults=0.5, kinds=("reset",)) as server:
         asked = client(server, url=f"{server.url}/classify?text={{text}}", method="GET", body=None)
         found = masa.assess(
-            data(), asked, baseline=old, budget=60, store=tmp_path / "s.db", limits=Limits(first_wait=0.001, tries=20)
+            data(),
+            asked,
+            baseline=old,
+            budget=60,
+            store=tmp_path / "s.db",
+            limits=Limits(first_wait=0.001, tries=20),
         )
         assert len(server.requests) == found.queries == 60
 
 
-def test_an_answer_that_is_half_a_character_is_unreadable_and_harms_nobody(server: Server, tmp_path: Path) -> None:
+def test_an_answer_that_is_half_a_character_is_unreadable_and_harms_nobody(
+    server: Server, tmp_path: Path
+) -> None:
     old = Column("old", ("pos",), np.zeros(300, np.int32))
-    server.change = lambda text, label: "\ud83d" if "(7)" in text else "x\x00\x1b[31m" if "(8)" in text else label
-    found = masa.assess(data(), client(server), baseline=old, budget=300, store=tmp_path / "s.db", limits=QUICK)
+    server.change = lambda text, label: (
+        "\ud83d" if "(7)" in text else "x\x00\x1b[31m" if "(8)" in text else label
+    )
+    found = masa.assess(
+        data(), client(server), baseline=old, budget=300, store=tmp_path / "s.db", limits=QUICK
+    )
     assert found.answers == 300
     assert found.shift is not None
     assert masa.INVALID in found.shift.new.predictions
 
 
-def test_one_item_that_is_forbidden_does_not_stop_the_others(server: Server, tmp_path: Path) -> None:
+def test_one_item_that_is_forbidden_does_not_stop_the_others(
+    server: Server, tmp_path: Path
+) -> None:
     real, old = client(server), Column("old", ("pos",), np.zeros(300, np.int32))
 
     class Guarded:
@@ -212,7 +261,9 @@ def test_one_item_that_is_forbidden_does_not_stop_the_others(server: Server, tmp
                 raise masa.Fatal("HTTP 403", unless_answered=True)
             return await real.ask(item)
 
-    found = masa.assess(data(), Guarded(), baseline=old, budget=300, store=tmp_path / "s.db", limits=QUICK)
+    found = masa.assess(
+        data(), Guarded(), baseline=old, budget=300, store=tmp_path / "s.db", limits=QUICK
+    )
     assert (found.errors, found.answers, found.stopped) == (1, 299, "exhausted")
 
 
@@ -234,15 +285,21 @@ def test_errors_alone_never_make_a_verdict(server: Server, tmp_path: Path) -> No
     assert (some.moved, some.verdict) == ("no sign", "undecided")
 
 
-def test_too_many_failures_are_no_verdict_however_often_one_asks(server: Server, tmp_path: Path) -> None:
+def test_too_many_failures_are_no_verdict_however_often_one_asks(
+    server: Server, tmp_path: Path
+) -> None:
     store, old = tmp_path / "s.db", Column("old", ("pos",), np.zeros(300, np.int32))
     server.faults, server.kinds = 0.5, ("400",)
     for _ in range(3):
-        found = masa.assess(data(), client(server), baseline=old, budget=18, store=store, limits=ONE, tolerance=0.9)
+        found = masa.assess(
+            data(), client(server), baseline=old, budget=18, store=store, limits=ONE, tolerance=0.9
+        )
         assert (found.stopped, found.verdict, found.exit_code) == ("failures", "undecided", 3)
 
 
-def test_items_that_are_forbidden_before_anything_is_answered_are_put_off(server: Server, tmp_path: Path) -> None:
+def test_items_that_are_forbidden_before_anything_is_answered_are_put_off(
+    server: Server, tmp_path: Path
+) -> None:
     real, old = client(server), Column("old", ("pos",), np.zeros(300, np.int32))
     calls: list[str] = []
 
@@ -256,7 +313,9 @@ def test_items_that_are_forbidden_before_anything_is_answered_are_put_off(server
                 raise masa.Fatal("HTTP 403", unless_answered=True)
             return await real.ask(item)
 
-    found = masa.assess(data(), Guarded(), baseline=old, budget=400, store=tmp_path / "s.db", limits=ONE)
+    found = masa.assess(
+        data(), Guarded(), baseline=old, budget=400, store=tmp_path / "s.db", limits=ONE
+    )
     assert (found.errors, found.answers, found.stopped) == (2, 298, "exhausted")
 
 
@@ -278,7 +337,14 @@ def test_an_api_that_costs_more_than_its_worst_price_is_not_trusted_again(tmp_pa
             pass
 
     old = Column("old", ("pos",), np.zeros(300, np.int32))
-    found = masa.assess(data(), Dear(), baseline=old, money="0.2", store=tmp_path / "s.db", limits=Limits(concurrency=8))
+    found = masa.assess(
+        data(),
+        Dear(),
+        baseline=old,
+        money="0.2",
+        store=tmp_path / "s.db",
+        limits=Limits(concurrency=8),
+    )
     assert found.cost is not None
     assert 0.19 < found.cost <= 0.21
     assert "more than the worst price" in " ".join(found.notes)
@@ -289,8 +355,16 @@ def test_a_run_that_was_set_aside_stays_aside(server: Server, tmp_path: Path) ->
     masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
     with database(store) as connection:
         connection.execute("UPDATE run SET finished = NULL")
-    assert masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE, fresh=True).run == 2
-    assert masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE).run == 3
+    assert (
+        masa.assess(
+            data(), client(server), baseline=old, budget=5, store=store, limits=ONE, fresh=True
+        ).run
+        == 2
+    )
+    assert (
+        masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE).run
+        == 3
+    )
 
 
 def test_an_api_that_renames_its_labels_has_changed(server: Server, tmp_path: Path) -> None:
@@ -327,20 +401,32 @@ def test_strange_labels_stop_a_run_before_much_is_spent(server: Server, tmp_path
     assert 'labels = { "' in caught.value.hint
     assert len(server.requests) < 40
     server.change = lambda _text, label: "Neg" if label == "neg" else label
-    found = baseline(data(), client(server), budget=300, store=tmp_path / "s.db", limits=QUICK, fresh=True)
+    found = baseline(
+        data(), client(server), budget=300, store=tmp_path / "s.db", limits=QUICK, fresh=True
+    )
     assert "'Neg', which is not the label 'neg'" in " ".join(found.notes)
 
 
 def test_a_wrong_way_to_the_label_is_told_at_once(server: Server, tmp_path: Path) -> None:
     with pytest.raises(masa.ApiError, match=r"no answer has 'result.lable'") as caught:
-        baseline(data(), client(server, label="result.lable"), budget=300, store=tmp_path / "s.db", limits=QUICK)
+        baseline(
+            data(),
+            client(server, label="result.lable"),
+            budget=300,
+            store=tmp_path / "s.db",
+            limits=QUICK,
+        )
     assert "it has result.label, result.score" in caught.value.hint
     assert len(server.requests) < 20
 
 
-def test_the_same_call_goes_on_and_asks_nothing_twice(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_call_goes_on_and_asks_nothing_twice(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, old = tmp_path / "s.db", Column("old", ("pos",), np.zeros(300, np.int32))
-    whole = masa.assess(data(), client(server), baseline=old, budget=80, store=None, limits=ONE, seed=3)
+    whole = masa.assess(
+        data(), client(server), baseline=old, budget=80, store=None, limits=ONE, seed=3
+    )
     texts, server.requests = server.answered, []
 
     class Enough(Exception):
@@ -357,18 +443,31 @@ def test_the_same_call_goes_on_and_asks_nothing_twice(server: Server, tmp_path: 
     for count in (20, 50):
         monkeypatch.setattr("masa.runs.watch.SHOWN_EVERY", 0.0)
         with pytest.raises(Enough):
-            masa.assess(data(), asked, baseline=old, budget=80, store=store, limits=ONE, seed=3, progress=stop_at(count))
+            masa.assess(
+                data(),
+                asked,
+                baseline=old,
+                budget=80,
+                store=store,
+                limits=ONE,
+                seed=3,
+                progress=stop_at(count),
+            )
     found = masa.assess(data(), asked, baseline=old, budget=80, store=store, limits=ONE, seed=3)
     assert found.run == 1
     assert server.answered == texts
     assert (found.shift.values == whole.shift.values).all()  # type: ignore[union-attr]
     again = masa.assess(data(), asked, baseline=old, budget=80, store=store, limits=ONE, seed=3)
     assert again.run == 2, "a finished run is not gone on with: the API may have changed since"
-    larger = masa.assess(data(), asked, baseline=old, budget=90, store=store, limits=ONE, seed=3, resume=1)
+    larger = masa.assess(
+        data(), asked, baseline=old, budget=90, store=store, limits=ONE, seed=3, resume=1
+    )
     assert (larger.run, larger.queries, larger.answers) == (1, 90, 90)
 
 
-def test_an_unanswered_call_counts_as_spent_and_its_item_is_asked_first(server: Server, tmp_path: Path) -> None:
+def test_an_unanswered_call_counts_as_spent_and_its_item_is_asked_first(
+    server: Server, tmp_path: Path
+) -> None:
     store, old = tmp_path / "s.db", Column("old", ("pos",), np.zeros(300, np.int32))
     masa.assess(data(), client(server), baseline=old, budget=10, store=store, limits=ONE)
     with database(store) as connection:
@@ -391,11 +490,16 @@ def test_a_second_process_on_the_same_run_is_told(server: Server, tmp_path: Path
             connection.execute("UPDATE run SET finished = NULL")
         with kept.claim(1), pytest.raises(masa.BusyError, match=f"run 1 .*process {os.getpid()}"):
             masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
-    assert masa.assess(data(), client(server), baseline=old, budget=6, store=store, limits=ONE).answers == 6
+    assert (
+        masa.assess(data(), client(server), baseline=old, budget=6, store=store, limits=ONE).answers
+        == 6
+    )
     assert not list(tmp_path.glob("*.lock"))
 
 
-def test_an_old_unfinished_run_is_not_mixed_with_new_answers(server: Server, tmp_path: Path) -> None:
+def test_an_old_unfinished_run_is_not_mixed_with_new_answers(
+    server: Server, tmp_path: Path
+) -> None:
     store, old = tmp_path / "s.db", Column("old", ("pos",), np.zeros(300, np.int32))
     masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
     with database(store) as connection:
@@ -403,7 +507,12 @@ def test_an_old_unfinished_run_is_not_mixed_with_new_answers(server: Server, tmp
     found = masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
     assert found.run == 2
     assert "too old" in " ".join(found.notes)
-    assert masa.assess(data(), client(server), baseline=old, budget=7, store=store, limits=ONE, resume=1).answers == 7
+    assert (
+        masa.assess(
+            data(), client(server), baseline=old, budget=7, store=store, limits=ONE, resume=1
+        ).answers
+        == 7
+    )
 
 
 def test_another_command_cannot_go_on_with_a_run(server: Server, tmp_path: Path) -> None:
@@ -428,13 +537,24 @@ def test_failures_are_not_wrong_answers_and_too_many_stop_the_run(tmp_path: Path
     store, old = tmp_path / "s.db", Column("old", ("pos",), np.zeros(300, np.int32))
     with Server(faults=1.0, kinds=("500",)) as server:
         limits = Limits(concurrency=4, tries=2, first_wait=0.001)
-        found = masa.assess(data(), client(server), baseline=old, budget=200, store=store, limits=limits)
-        assert (found.stopped, found.verdict, found.exit_code, found.shift) == ("failures", "undecided", 3, None)
+        found = masa.assess(
+            data(), client(server), baseline=old, budget=200, store=store, limits=limits
+        )
+        assert (found.stopped, found.verdict, found.exit_code, found.shift) == (
+            "failures",
+            "undecided",
+            3,
+            None,
+        )
         assert "HTTP 500" in " ".join(found.notes)
         assert found.queries == len(server.requests) < 40
         server.faults = 0.0
-        again = masa.assess(data(), client(server), baseline=old, budget=200, store=store, limits=limits)
-        assert (again.run, again.queries, again.errors) == (found.run, 200, 0), "items are not to blame for an outage"
+        again = masa.assess(
+            data(), client(server), baseline=old, budget=200, store=store, limits=limits
+        )
+        assert (again.run, again.queries, again.errors) == (found.run, 200, 0), (
+            "items are not to blame for an outage"
+        )
 
 
 def test_an_item_that_fails_for_good_is_a_column_of_its_own(server: Server, tmp_path: Path) -> None:
@@ -451,7 +571,9 @@ def test_an_item_that_fails_for_good_is_a_column_of_its_own(server: Server, tmp_
             return await real.ask(item)
 
     old = Column("old", ("pos",), np.zeros(300, np.int32))
-    found = masa.assess(data(), Picky(), baseline=old, budget=300, store=tmp_path / "s.db", limits=QUICK)
+    found = masa.assess(
+        data(), Picky(), baseline=old, budget=300, store=tmp_path / "s.db", limits=QUICK
+    )
     assert found.shift is not None
     assert found.errors == sum("room" in text for text, _ in reviews(300))
     assert found.shift.new.predictions[-1] == masa.ERROR
@@ -490,18 +612,34 @@ def test_a_wrong_key_stops_at_once_and_is_shown_nowhere(server: Server, tmp_path
 def test_a_rate_limit_is_kept(server: Server, tmp_path: Path) -> None:
     old = Column("old", ("pos",), np.zeros(300, np.int32))
     began = time.monotonic()
-    masa.assess(data(), client(server), baseline=old, budget=50, store=tmp_path / "s.db", limits=Limits(rate=100.0))
+    masa.assess(
+        data(),
+        client(server),
+        baseline=old,
+        budget=50,
+        store=tmp_path / "s.db",
+        limits=Limits(rate=100.0),
+    )
     assert time.monotonic() - began >= 0.47
 
 
 def test_concurrency_grows_while_answers_come_and_falls_on_refusals(tmp_path: Path) -> None:
     old = Column("old", ("pos",), np.zeros(300, np.int32))
     with Server(delay=0.1) as server:
-        masa.assess(data(), client(server), baseline=old, budget=200, store=tmp_path / "s.db", limits=Limits(concurrency=30))
+        masa.assess(
+            data(),
+            client(server),
+            baseline=old,
+            budget=200,
+            store=tmp_path / "s.db",
+            limits=Limits(concurrency=30),
+        )
         assert 20 <= server.most_at_once <= 30
     with Server(delay=0.02, faults=0.3, kinds=("429",)) as server:
         limits = Limits(concurrency=30, first_wait=0.005)
-        masa.assess(data(), client(server), baseline=old, budget=200, store=tmp_path / "t.db", limits=limits)
+        masa.assess(
+            data(), client(server), baseline=old, budget=200, store=tmp_path / "t.db", limits=limits
+        )
         late = server.requests[len(server.requests) // 2 :]
         assert server.most_at_once < 20
         assert len(late) > 100
@@ -525,11 +663,15 @@ def test_retry_after_is_honoured(tmp_path: Path) -> None:
         assert times[-1] - times[0] > 0.045 * (refused - 1)
 
 
-def test_an_api_that_contradicts_itself_is_measured_and_called_noise(server: Server, tmp_path: Path) -> None:
+def test_an_api_that_contradicts_itself_is_measured_and_called_noise(
+    server: Server, tmp_path: Path
+) -> None:
     import random
 
     chance = random.Random(3)
-    server.change = lambda _text, label: chance.choice(("pos", "neg", "neu")) if chance.random() < 0.3 else label
+    server.change = lambda _text, label: (
+        chance.choice(("pos", "neg", "neu")) if chance.random() < 0.3 else label
+    )
     store = tmp_path / "s.db"
     first = baseline(data(), client(server), budget=500, repeat=200, store=store, limits=QUICK)
     assert (first.answers, first.repeated, first.queries) == (300, 200, 500)
@@ -545,13 +687,25 @@ def test_an_api_that_contradicts_itself_is_measured_and_called_noise(server: Ser
 
 
 def test_a_budget_is_shared_by_items_and_those_asked_twice(server: Server, tmp_path: Path) -> None:
-    found = baseline(data(), client(server), budget=100, repeat=99, store=tmp_path / "s.db", limits=QUICK)
+    found = baseline(
+        data(), client(server), budget=100, repeat=99, store=tmp_path / "s.db", limits=QUICK
+    )
     assert (found.answers, found.repeated, found.queries) == (50, 50, 100)
-    more = baseline(data(), client(server), budget=200, repeat=99, store=tmp_path / "s.db", limits=QUICK, resume=found.run)
+    more = baseline(
+        data(),
+        client(server),
+        budget=200,
+        repeat=99,
+        store=tmp_path / "s.db",
+        limits=QUICK,
+        resume=found.run,
+    )
     assert (more.answers, more.repeated, more.queries) == (101, 99, 200)
 
 
-def test_a_baseline_within_a_budget_covers_every_stratum_and_its_doubt_counts(server: Server, tmp_path: Path) -> None:
+def test_a_baseline_within_a_budget_covers_every_stratum_and_its_doubt_counts(
+    server: Server, tmp_path: Path
+) -> None:
     store = tmp_path / "s.db"
     part = baseline(data(), client(server), budget=60, store=store, limits=QUICK)
     assert (part.answers, part.complete) == (60, False)
@@ -563,7 +717,9 @@ def test_a_baseline_within_a_budget_covers_every_stratum_and_its_doubt_counts(se
     assert "60 of 300 items" in " ".join(found.notes)
     assert found.accuracy_change is not None
     assert found.error_bound is not None
-    assert found.accuracy_change.high - found.accuracy_change.low > 0.05, "all of them were asked, but not all items"
+    assert found.accuracy_change.high - found.accuracy_change.low > 0.05, (
+        "all of them were asked, but not all items"
+    )
     assert found.error_bound > 0.05
 
 
@@ -585,7 +741,9 @@ def test_another_api_or_prompt_is_refused_with_the_reason(server: Server, tmp_pa
     assert "compared all the same" in " ".join(forced.notes)
 
 
-def test_accepting_a_run_makes_its_answers_the_baseline_for_nothing(server: Server, tmp_path: Path) -> None:
+def test_accepting_a_run_makes_its_answers_the_baseline_for_nothing(
+    server: Server, tmp_path: Path
+) -> None:
     store = tmp_path / "s.db"
     baseline(data(), client(server), budget=300, store=store, limits=QUICK)
     server.change = strange
@@ -595,21 +753,32 @@ def test_accepting_a_run_makes_its_answers_the_baseline_for_nothing(server: Serv
     with opened(store) as kept:
         history.accept(kept, changed.run)
     assert len(server.requests) == asked
-    assert masa.assess(data(), client(server), budget=300, store=store, limits=QUICK).moved == "no sign"
+    assert (
+        masa.assess(data(), client(server), budget=300, store=store, limits=QUICK).moved
+        == "no sign"
+    )
 
 
-def test_two_apis_are_asked_about_the_same_items_within_one_budget(server: Server, tmp_path: Path) -> None:
+def test_two_apis_are_asked_about_the_same_items_within_one_budget(
+    server: Server, tmp_path: Path
+) -> None:
     with Server() as other:
         other.change = lambda text, label: "neg" if "lovely" in text else label
         a, b = client(server), client(other)
-        found = compare(data(), a, b, budget=200, store=tmp_path / "s.db", limits=QUICK, sides=("one", "two"))
+        found = compare(
+            data(), a, b, budget=200, store=tmp_path / "s.db", limits=QUICK, sides=("one", "two")
+        )
         assert sorted(server.answered) == sorted(other.answered)
         assert (found.queries, found.compared, found.cost) == (200, 100, 0.2)
         differ = sum("lovely" in text for text in server.answered)
         assert found.differing == differ > 0
         assert found.accuracy_change is not None
-        assert found.accuracy_change.high - found.accuracy_change.low < 0.15, "what they agree on costs no doubt"
-        again = compare(data(), a, b, budget=200, store=tmp_path / "s.db", limits=QUICK, sides=("one", "two"))
+        assert found.accuracy_change.high - found.accuracy_change.low < 0.15, (
+            "what they agree on costs no doubt"
+        )
+        again = compare(
+            data(), a, b, budget=200, store=tmp_path / "s.db", limits=QUICK, sides=("one", "two")
+        )
         assert again.run > found.run
         assert len(server.requests) == 200
 
@@ -617,10 +786,24 @@ def test_two_apis_are_asked_about_the_same_items_within_one_budget(server: Serve
 def test_a_comparison_goes_on_where_it_was_interrupted(server: Server, tmp_path: Path) -> None:
     with Server(faults=1.0, kinds=("500",)) as other:
         limits = Limits(concurrency=4, tries=1, first_wait=0.001)
-        found = compare(data(), client(server), client(other), budget=200, store=tmp_path / "s.db", limits=limits)
+        found = compare(
+            data(),
+            client(server),
+            client(other),
+            budget=200,
+            store=tmp_path / "s.db",
+            limits=limits,
+        )
         assert (found.stopped, found.verdict, found.exit_code) == ("failures", "undecided", 3)
         other.faults = 0.0
-        again = compare(data(), client(server), client(other), budget=200, store=tmp_path / "s.db", limits=limits)
+        again = compare(
+            data(),
+            client(server),
+            client(other),
+            budget=200,
+            store=tmp_path / "s.db",
+            limits=limits,
+        )
         assert (again.run, again.compared) == (found.run, 200 - 100 - (found.queries - 100))
         assert len(server.requests) == 100
 
@@ -629,17 +812,21 @@ def test_known_answers_are_taken_over_without_asking(server: Server, tmp_path: P
     known = [server.label(text) for text, _ in reviews(300)]
     values = tuple(sorted(set(known)))
     column = Column("old", values, np.array([values.index(label) for label in known], np.int32))
-    taken = take_over(data(), column, client=client(server), store=tmp_path / "s.db")
+    taken = import_answers(data(), column, client=client(server), store=tmp_path / "s.db")
     assert (taken.answers, taken.queries, taken.complete) == (300, 0, True)
     found = masa.assess(data(), client(server), budget=100, store=tmp_path / "s.db", limits=QUICK)
     assert (found.moved, found.compared) == ("no sign", 100)
 
 
-def test_folding_the_journal_afresh_gives_the_result_that_was_given(server: Server, tmp_path: Path) -> None:
+def test_folding_the_journal_afresh_gives_the_result_that_was_given(
+    server: Server, tmp_path: Path
+) -> None:
     store, old = tmp_path / "s.db", Column("old", ("pos",), np.zeros(300, np.int32))
     server.delay = 0.005
     limits = Limits(concurrency=32)
-    found = masa.assess(data(), client(server), baseline=old, budget=200, store=store, limits=limits, method="masa")
+    found = masa.assess(
+        data(), client(server), baseline=old, budget=200, store=store, limits=limits, method="masa"
+    )
     with opened(store) as kept:
         past = journal.past(kept, 1)
     sampler = Sampler(Strata.build(data().label))
@@ -647,13 +834,15 @@ def test_folding_the_journal_afresh_gives_the_result_that_was_given(server: Serv
     for key, recorded in past.answers.items():
         sampler.tell(Answer(place[key], recorded.prediction))
     assert found.shift is not None
-    assert estimated_matrix(sampler.tally()).on(found.shift.new.predictions).values == pytest.approx(
-        found.shift.new.values, abs=1e-12
-    )
+    assert estimated_matrix(sampler.tally()).on(
+        found.shift.new.predictions
+    ).values == pytest.approx(found.shift.new.values, abs=1e-12)
 
 
 @pytest.mark.parametrize("method", ["predictive", "paired", "adaptive"])
-def test_a_run_in_pieces_gives_what_a_run_in_one_gives(server: Server, tmp_path: Path, method: str) -> None:
+def test_a_run_in_pieces_gives_what_a_run_in_one_gives(
+    server: Server, tmp_path: Path, method: str
+) -> None:
     """Batches are drawn again from the journal; what strata are asked next depends on the order of answers, so one at a time."""
     whole, parts = tmp_path / "whole.db", tmp_path / "parts.db"
     limits = QUICK if method == "predictive" else ONE
@@ -662,7 +851,9 @@ def test_a_run_in_pieces_gives_what_a_run_in_one_gives(server: Server, tmp_path:
     server.change = lambda text, label: "neg" if "lovely" in text else label
     one = masa.assess(data(), client(server), budget=190, store=whole, limits=limits, method=method)
     for budget in (1, 17, 60, 61, 120, 190):
-        paused = masa.assess(data(), client(server), budget=budget, store=parts, limits=limits, method=method)
+        paused = masa.assess(
+            data(), client(server), budget=budget, store=parts, limits=limits, method=method
+        )
         with opened(parts) as kept:
             history.pause(kept, paused.run, "interrupted")
     assert sorted(calls(whole, 2)) == sorted(calls(parts, 2))
@@ -681,7 +872,14 @@ def test_a_batch_waits_for_its_last_answer_and_then_goes_on(tmp_path: Path) -> N
     limits = Limits(concurrency=200, first_wait=0.005, longest_wait=0.02, tries=2, failures=0.9)
     with Server(faults=0.2, kinds=("500",)) as server:
         server.delay = 0.01
-        found = masa.assess(data(), client(server), baseline=old, budget=1000, store=tmp_path / "s.db", limits=limits)
+        found = masa.assess(
+            data(),
+            client(server),
+            baseline=old,
+            budget=1000,
+            store=tmp_path / "s.db",
+            limits=limits,
+        )
     assert (found.method, found.stopped) == ("predictive", "exhausted")
     assert found.answers + found.errors == 300
     assert found.errors > 0
@@ -696,7 +894,13 @@ def test_an_accepted_run_of_chosen_items_stands_for_all(server: Server, tmp_path
     with opened(store) as kept:
         history.accept(kept, first.run)
     same = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK)
-    assert (same.method, same.moved, same.items, same.answers, same.verdict) == ("predictive", "no sign", 200, 200, "undecided")
+    assert (same.method, same.moved, same.items, same.answers, same.verdict) == (
+        "predictive",
+        "no sign",
+        200,
+        200,
+        "undecided",
+    )
     assert same.shift is not None
     assert first.shift is not None
     assert same.shift.accuracy.old == pytest.approx(first.shift.accuracy.new, abs=0.003)
@@ -716,7 +920,9 @@ def test_an_accepted_run_for_another_mix_is_weighed_anew(server: Server, tmp_pat
     with opened(store) as kept:
         history.accept(kept, first.run)
     for wanted in (None, mix, {"neg": 0.05, "neu": 0.05, "pos": 0.9}):
-        found = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, mix=wanted)
+        found = masa.assess(
+            data(), client(server), budget=250, store=store, limits=QUICK, mix=wanted
+        )
         assert (found.moved, found.answers) == ("no sign", 150)
         assert found.shift is not None
         weight = found.shift.old.values.sum(axis=1)
@@ -728,12 +934,23 @@ def test_other_old_answers_make_another_run(server: Server, tmp_path: Path) -> N
     store = tmp_path / "s.db"
     for name, code in (("one", 0), ("other", 1)):
         old = Column(name, ("neg", "pos"), np.full(300, code, np.int32))
-        found = masa.assess(data(), client(server), baseline=old, budget=20, store=store, limits=QUICK)
+        found = masa.assess(
+            data(), client(server), baseline=old, budget=20, store=store, limits=QUICK
+        )
         with opened(store) as kept:
             history.pause(kept, found.run, "interrupted")
     assert found.run == 2
     with pytest.raises(masa.UsageError, match="weights: "):
-        masa.assess(data(), client(server), baseline=old, budget=20, store=store, limits=QUICK, resume=2, weights="accuracy")
+        masa.assess(
+            data(),
+            client(server),
+            baseline=old,
+            budget=20,
+            store=store,
+            limits=QUICK,
+            resume=2,
+            weights="accuracy",
+        )
 
 
 def test_a_store_of_an_older_masa_is_brought_up_to_date(tmp_path: Path, server: Server) -> None:
@@ -747,7 +964,9 @@ def test_a_store_of_an_older_masa_is_brought_up_to_date(tmp_path: Path, server: 
     found = masa.assess(data(), client(server), budget=100, store=store, limits=QUICK)
     assert (found.method, found.moved, found.answers) == ("predictive", "no sign", 100)
     with database(store) as connection:
-        connection.execute("UPDATE call SET stands = NULL, adds = NULL")  # As an older one left them.
+        connection.execute(
+            "UPDATE call SET stands = NULL, adds = NULL"
+        )  # As an older one left them.
         connection.commit()
     with opened(store) as kept:
         history.accept(kept, found.run)
@@ -755,7 +974,9 @@ def test_a_store_of_an_older_masa_is_brought_up_to_date(tmp_path: Path, server: 
         masa.assess(data(), client(server), budget=100, store=store, limits=QUICK)
 
 
-def test_a_full_disk_is_a_clear_error_and_what_was_written_stays(server: Server, tmp_path: Path) -> None:
+def test_a_full_disk_is_a_clear_error_and_what_was_written_stays(
+    server: Server, tmp_path: Path
+) -> None:
     store, old = tmp_path / "s.db", Column("old", ("pos",), np.zeros(300, np.int32))
     masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
     with database(store) as connection:
@@ -788,7 +1009,9 @@ def test_the_schema_is_what_the_migrations_make(tmp_path: Path) -> None:
     from masa.storage.store import metadata
 
     config = Config()
-    config.set_main_option("script_location", str(Path(masa.__file__).parent / "storage" / "migrations"))
+    config.set_main_option(
+        "script_location", str(Path(masa.__file__).parent / "storage" / "migrations")
+    )
     assert ScriptDirectory.from_config(config).get_current_head() == HEAD
     with opened(tmp_path / "s.db") as kept, kept.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
@@ -813,15 +1036,26 @@ def test_a_store_of_a_newer_masa_or_of_somebody_else_is_refused(tmp_path: Path) 
 def test_it_runs_inside_a_running_loop_as_in_a_notebook(server: Server) -> None:
     async def notebook() -> masa.Assessment:
         return masa.assess(
-            data(), client(server), baseline=Column("old", ("pos",), np.zeros(300, np.int32)), budget=10, store=None
+            data(),
+            client(server),
+            baseline=Column("old", ("pos",), np.zeros(300, np.int32)),
+            budget=10,
+            store=None,
         )
 
     async def awaited() -> masa.Assessment:
         return await masa.assess_async(
-            data(), client(server), baseline=Column("old", ("pos",), np.zeros(300, np.int32)), budget=10, store=None
+            data(),
+            client(server),
+            baseline=Column("old", ("pos",), np.zeros(300, np.int32)),
+            budget=10,
+            store=None,
         )
 
-    assert asyncio.run(notebook()).shift.values.tolist() == asyncio.run(awaited()).shift.values.tolist()  # type: ignore[union-attr]
+    assert (
+        asyncio.run(notebook()).delta.values.tolist()
+        == asyncio.run(awaited()).delta.values.tolist()
+    )
 
 
 def test_a_long_pause_does_not_hold_up_a_stop(tmp_path: Path) -> None:
@@ -863,11 +1097,25 @@ def test_a_long_pause_does_not_hold_up_a_stop(tmp_path: Path) -> None:
 
 
 def test_of_two_processes_that_start_together_one_is_told(project: Path) -> None:
-    words = [sys.executable, "-m", "masa", "assess", "reviews.csv", "--label", "label", "--old", "label", "--api", "replay:label"]
+    words = [
+        sys.executable,
+        "-m",
+        "masa",
+        "assess",
+        "reviews.csv",
+        "--label",
+        "label",
+        "--old",
+        "label",
+        "--api",
+        "replay:label",
+    ]
     for _ in range(2):
         both = [
             subprocess.Popen(
-                [*words, "--budget", "200", "--rate", "2/s", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                [*words, "--budget", "200", "--rate", "2/s", "--json"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
             for _ in range(2)
         ]

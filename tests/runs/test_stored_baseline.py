@@ -11,7 +11,7 @@ import pytest
 import masa
 from masa.cli.main import main
 from masa.clients.replay import ReplayClient
-from masa.data.baseline_answers import Old, evenly, narrowed
+from masa.data.baseline_answers import BaselineAnswers, evenly, narrowed
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.inference.counts import true_matrix
@@ -34,12 +34,19 @@ def updates() -> Dataset:
     doubt = rng.random(ITEMS)
     first = np.where(rng.random(ITEMS) < 0.3 * doubt, (label + 1) % 3, label)
     second = np.where(rng.random(ITEMS) < 0.2 * doubt, (first + 1) % 3, first)
-    third = np.where(rng.random(ITEMS) < np.array([0.02, 0.08, 0.1])[label], (second + 2) % 3, second)
+    third = np.where(
+        rng.random(ITEMS) < np.array([0.02, 0.08, 0.1])[label], (second + 2) % 3, second
+    )
     mended = np.where((second != label) & (rng.random(ITEMS) < 0.9), label, second)
     answers = {"first": first, "second": second, "third": third, "mended": mended}
     columns = {name: names[codes].tolist() for name, codes in answers.items()}
     group = np.where(rng.random(ITEMS) < np.array([0.1, 0.6, 0.9])[label], "old", "young")
-    return Dataset.of(names[label].tolist(), predictions=columns, numbers={"sure": (1.0 - doubt).tolist()}, group=group.tolist())
+    return Dataset.of(
+        names[label].tolist(),
+        predictions=columns,
+        numbers={"sure": (1.0 - doubt).tolist()},
+        group=group.tolist(),
+    )
 
 
 def change(data: Dataset, old: str, new: str) -> float:
@@ -64,14 +71,18 @@ def accepted(data: Dataset, new: str, store: Path, seed: int) -> Assessment:
     )
     with opened(store) as kept:
         history.accept(kept, run.run)
-    return masa.assess(data, f"replay:{new}", budget=300, seed=seed, name=name, store=store, force=True)
+    return masa.assess(
+        data, f"replay:{new}", budget=300, seed=seed, name=name, store=store, force=True
+    )
 
 
 def budgeted(data: Dataset, new: str, store: Path, seed: int) -> Assessment:
     """Assess what changed since a baseline within a budget."""
     name = f"budgeted {seed}"
     masa.baseline(data, "replay:second", budget=400, seed=seed, name=name, store=store)
-    return masa.assess(data, f"replay:{new}", budget=300, seed=seed, name=name, store=store, force=True)
+    return masa.assess(
+        data, f"replay:{new}", budget=300, seed=seed, name=name, store=store, force=True
+    )
 
 
 @pytest.mark.parametrize("new", ["third", "mended"])
@@ -99,10 +110,12 @@ def test_all_known_items_leave_the_doubt_of_a_sample(now: str) -> None:
     truth, errors, variances = change(data, "second", now), [], []
     for seed in range(150):
         places = np.sort(np.random.default_rng(seed).choice(ITEMS, 500, replace=False))
-        stands, beyond = evenly(data, places, 3)
-        assert stands.sum() == pytest.approx(1.0)
+        weight, extra_variance = evenly(data, places, 3)
+        assert weight.sum() == pytest.approx(1.0)
         then = Column(old.name, old.values, old.codes[places])
-        kept, known = narrowed(data, Old(places, then, stands=stands, beyond=beyond))
+        kept, known = narrowed(
+            data, BaselineAnswers(places, then, weight=weight, extra_variance=extra_variance)
+        )
         plan = Plan.of(kept, known, Settings())
         source, queries = plan.make(seed), list[Query]()
         while some := source.ask(100):
@@ -123,13 +136,19 @@ def test_all_known_items_leave_the_doubt_of_a_sample(now: str) -> None:
 def test_what_the_baseline_has_nothing_of_is_said(tmp_path: Path) -> None:
     label = ["rare"] * 5 + ["ham", "spam"] * 500
     group = ["few"] * 5 + ["many"] * 1000
-    data = Dataset.of(label, predictions={"old": label}, group=group, difficulty=[0.1] * 5 + [0.5] * 1000)
+    data = Dataset.of(
+        label, predictions={"old": label}, group=group, difficulty=[0.1] * 5 + [0.5] * 1000
+    )
     store = tmp_path / "masa.db"
     masa.baseline(data, "replay:old", budget=1, store=store)
     with pytest.raises(masa.UsageError, match="'rare', 'spam', of which the baseline has nothing"):
-        masa.assess(data, "replay:old", budget=9, store=store, mix={"rare": 0.1, "ham": 0.4, "spam": 0.5})
+        masa.assess(
+            data, "replay:old", budget=9, store=store, mix={"rare": 0.1, "ham": 0.4, "spam": 0.5}
+        )
     with pytest.raises(masa.UsageError, match="'rare', of which the baseline has nothing"):
-        masa.assess(data, "replay:old", budget=9, store=store, weights={"cost": {"rare": {"ham": 5}}})
+        masa.assess(
+            data, "replay:old", budget=9, store=store, weights={"cost": {"rare": {"ham": 5}}}
+        )
     found = masa.assess(data, "replay:old", budget=9, store=store)
     assert (found.answers, found.verdict) == (1, "undecided")
     assert found.accuracy_change is not None
@@ -137,9 +156,13 @@ def test_what_the_baseline_has_nothing_of_is_said(tmp_path: Path) -> None:
     assert any("nothing about 1 of the groups ('few')" in note for note in found.notes)
 
 
-def test_a_baseline_of_unlabelled_items_alone_is_kept_and_cannot_be_compared_with(tmp_path: Path) -> None:
+def test_a_baseline_of_unlabelled_items_alone_is_kept_and_cannot_be_compared_with(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "texts.csv"
-    file.write_text("id,label,old\n" + "".join(f"{i},{'cat' if i == 7 else ''},cat\n" for i in range(300)))
+    file.write_text(
+        "id,label,old\n" + "".join(f"{i},{'cat' if i == 7 else ''},cat\n" for i in range(300))
+    )
     data = masa.read(file, label="label", id="id", predictions=["old"], unlabelled=True)
     made = masa.baseline(data, "replay:old", budget=1, store=tmp_path / "masa.db")
     assert (made.answers, made.matrix) == (1, None)
@@ -182,11 +205,20 @@ def test_precision_allows_for_labels_of_which_nothing_is_known(tmp_path: Path) -
     old = ["cat"] * 400 + ["dog"] * 400 + ["cat"] * 200
     new = ["cat"] * 350 + ["dog"] * 450 + ["fox"] * 200
     data, store = Dataset.of(label, predictions={"old": old, "new": new}), tmp_path / "masa.db"
-    first = masa.assess(data, "replay:old", baseline="old", budget=700, mix={"cat": 0.5, "dog": 0.5, "fox": 0.0}, store=store)
+    first = masa.assess(
+        data,
+        "replay:old",
+        baseline="old",
+        budget=700,
+        mix={"cat": 0.5, "dog": 0.5, "fox": 0.0},
+        store=store,
+    )
     with opened(store) as kept:
         history.accept(kept, first.run)
     for tolerance in ("precision=2%", "entry=10%"):
-        found = masa.assess(data, "replay:new", budget=700, tolerance=tolerance, store=store, force=True, fresh=True)
+        found = masa.assess(
+            data, "replay:new", budget=700, tolerance=tolerance, store=store, force=True, fresh=True
+        )
         assert found.verdict == "undecided"
         assert found.readings is not None
         assert found.readings.precision["cat"].high >= 1.0 - 2 / 3
@@ -211,7 +243,9 @@ def test_what_is_known_of_noise_outlives_an_accepted_run(tmp_path: Path) -> None
         assert main(["accept", str(found.run), "--store", str(store)]) == 0
 
 
-def test_accepting_a_run_says_how_many_items_it_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_accepting_a_run_says_how_many_items_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data, store = updates(), str(tmp_path / "masa.db")
     run = masa.assess(data, "replay:third", baseline="second", budget=200, store=store)
     assert main(["accept", str(run.run), "--store", store]) == 0
@@ -220,7 +254,9 @@ def test_accepting_a_run_says_how_many_items_it_has(tmp_path: Path, capsys: pyte
     assert f"{run.verdict}, baseline now" in capsys.readouterr().out
 
 
-def test_a_plan_knows_that_items_which_stand_for_others_may_not_have_changed(tmp_path: Path) -> None:
+def test_a_plan_knows_that_items_which_stand_for_others_may_not_have_changed(
+    tmp_path: Path,
+) -> None:
     data, store = updates(), tmp_path / "masa.db"
     masa.baseline(data, "replay:second", budget=150, store=store)
     client = ReplayClient(data.predictions["second"])

@@ -24,17 +24,27 @@ def cases(draw: st.DrawFn) -> tuple[Strata, Column]:
     items = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=50))
     labels = [f"l{label}" for label, _ in items]
     data = Dataset.of(labels, predictions={"new": [f"l{answer}" for _, answer in items]})
-    difficulty = np.array(draw(st.lists(st.integers(0, 5), min_size=len(items), max_size=len(items))), np.float64)
+    difficulty = np.array(
+        draw(st.lists(st.integers(0, 5), min_size=len(items), max_size=len(items))), np.float64
+    )
     mix = None
     if draw(st.booleans()):
         shares = draw(
-            st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=len(data.label.values), max_size=len(data.label.values))
+            st.lists(
+                st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+                min_size=len(data.label.values),
+                max_size=len(data.label.values),
+            )
         )
         mix = dict(zip(data.label.values, shares, strict=True)) if any(shares) else None
-    return Strata.build(data.label, difficulty=difficulty, levels=draw(st.integers(1, 3)), mix=mix), data.predictions["new"]
+    return Strata.build(
+        data.label, difficulty=difficulty, levels=draw(st.integers(1, 3)), mix=mix
+    ), data.predictions["new"]
 
 
-def twins(strata: Strata, answers: Column, method: str, *, replacement: bool, a: float, key: int) -> tuple["Fast", naive.Naive]:
+def twins(
+    strata: Strata, answers: Column, method: str, *, replacement: bool, a: float, key: int
+) -> tuple["Fast", naive.Naive]:
     scores = true_uncertainty(strata, answers, replacement=replacement)
     slow = naive.Naive(
         method=method,
@@ -54,17 +64,31 @@ class Fast:
     """The kernels, driven one query at a time."""
 
     def __init__(
-        self, strata: Strata, answers: Column, method: str, *, replacement: bool, a: float, key: int, scores: Floats
+        self,
+        strata: Strata,
+        answers: Column,
+        method: str,
+        *,
+        replacement: bool,
+        a: float,
+        key: int,
+        scores: Floats,
     ) -> None:
         self.plan = sampler.plan(strata, method, replacement=replacement, a=a, uncertainty=scores)
-        self.recorded = recorded_answers(strata, answers, group=self.plan.group, factor=self.plan.factor)
-        self.state = kernel.new_state(self.plan.design, len(strata.items), len(self.recorded.cell_entry))
+        self.recorded = recorded_answers(
+            strata, answers, group=self.plan.group, factor=self.plan.factor
+        )
+        self.state = kernel.new_state(
+            self.plan.design, len(strata.items), len(self.recorded.cell_entry)
+        )
         self.key = np.uint64(key)
         self.seen = np.zeros(len(self.state.counts) + 1, np.int32)
         kernel.plant(self.plan.design, self.plan.rule, self.state)
 
     def step(self) -> int:
-        return kernel.advance(self.plan.design, self.recorded, self.plan.rule, self.state, self.seen, self.key, 1)
+        return kernel.advance(
+            self.plan.design, self.recorded, self.plan.rule, self.state, self.seen, self.key, 1
+        )
 
     def entries(self) -> Floats:
         entries = np.zeros(len(self.recorded.truth))
@@ -74,7 +98,12 @@ class Fast:
 
 @pytest.mark.parametrize("method", METHODS)
 @settings(max_examples=60, deadline=None)
-@given(case=cases(), replacement=st.booleans(), a=st.sampled_from([0.0, 0.3, 1.0, 20.0]), seed=st.integers(0, 2**63 - 1))
+@given(
+    case=cases(),
+    replacement=st.booleans(),
+    a=st.sampled_from([0.0, 0.3, 1.0, 20.0]),
+    seed=st.integers(0, 2**63 - 1),
+)
 def test_kernels_equal_their_twins_draw_by_draw(
     method: str, case: tuple[Strata, Column], replacement: bool, a: float, seed: int
 ) -> None:
@@ -88,13 +117,17 @@ def test_kernels_equal_their_twins_draw_by_draw(
         entries = np.zeros(len(fast.recorded.truth))
         for cell in range(len(fast.recorded.cell_entry)):
             position = int(np.flatnonzero(fast.recorded.cell == cell)[0])
-            entries[fast.recorded.cell_entry[cell]] = found[slow.label_of[position], slow.answer_of[position]]
+            entries[fast.recorded.cell_entry[cell]] = found[
+                slow.label_of[position], slow.answer_of[position]
+            ]
         np.testing.assert_allclose(fast.entries(), entries, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("replacement", [True, False])
 @pytest.mark.parametrize("a", [0.1, 1.0, 15.0])
-def test_long_runs_of_the_papers_rule_equal_their_twin(case: tuple[Strata, Column], replacement: bool, a: float) -> None:
+def test_long_runs_of_the_papers_rule_equal_their_twin(
+    case: tuple[Strata, Column], replacement: bool, a: float
+) -> None:
     fast, slow = twins(*case, "masa", replacement=replacement, a=a, key=naive.run_key(0, 0))
     assert [fast.step() for _ in range(300)] == [slow.step() for _ in range(300)]
 
@@ -103,7 +136,9 @@ def test_long_runs_of_the_papers_rule_equal_their_twin(case: tuple[Strata, Colum
 def test_uncertainty_is_the_share_of_differing_pairs(answers: list[str]) -> None:
     counts = [answers.count(letter) for letter in set(answers)]
     pairs = sum(count * (count - 1) for count in counts)
-    assert kernel.uncertainty(pairs, len(answers)) == pytest.approx(naive.share_of_differing_pairs(answers), abs=1e-15)
+    assert kernel.uncertainty(pairs, len(answers)) == pytest.approx(
+        naive.share_of_differing_pairs(answers), abs=1e-15
+    )
 
 
 def test_the_papers_update_as_printed_is_biased_and_the_corrected_one_is_the_definition() -> None:
@@ -136,18 +171,31 @@ def test_simulate_gives_the_errors_of_the_steps(case: tuple[Strata, Column]) -> 
         checkpoints = np.array([(stop, row if row < 2 else -1) for row, stop in enumerate(stops)])
         fresh = Fast(strata, answers, method, replacement=False, a=1.0, key=0, scores=scores)
         sums = np.zeros((2, len(fresh.recorded.truth)))
-        asked = kernel.simulate(fresh.plan.design, fresh.recorded, fresh.plan.rule, fresh.state, keys, checkpoints, errors, sums)
+        asked = kernel.simulate(
+            fresh.plan.design,
+            fresh.recorded,
+            fresh.plan.rule,
+            fresh.state,
+            keys,
+            checkpoints,
+            errors,
+            sums,
+        )
         assert asked == 3 * stops[-1]
         totals = np.zeros_like(sums)
         for run, key in enumerate(keys):
-            fast = Fast(strata, answers, method, replacement=False, a=1.0, key=int(key), scores=scores)
+            fast = Fast(
+                strata, answers, method, replacement=False, a=1.0, key=int(key), scores=scores
+            )
             step = 0
             for place, stop in enumerate(stops):
                 while step < stop:
                     fast.step()
                     step += 1
                 entries = fast.entries()
-                assert errors[run, place] == pytest.approx(np.linalg.norm(entries - fast.recorded.truth), abs=1e-6)
+                assert errors[run, place] == pytest.approx(
+                    np.linalg.norm(entries - fast.recorded.truth), abs=1e-6
+                )
                 if place < 2:
                     totals[place] += entries
         np.testing.assert_allclose(sums, totals, rtol=1e-12)
@@ -158,13 +206,17 @@ def case() -> tuple[Strata, Column]:
     rng = np.random.default_rng(5)
     label = rng.integers(0, 4, 400)
     answer = np.where(rng.random(400) < 0.7, label, rng.integers(0, 6, 400))
-    data = Dataset.of(label.tolist(), predictions={"new": answer.tolist()}, difficulty=rng.random(400))
+    data = Dataset.of(
+        label.tolist(), predictions={"new": answer.tolist()}, difficulty=rng.random(400)
+    )
     return Strata.build(data.label, difficulty=data.difficulty), data.predictions["new"]
 
 
 @pytest.mark.parametrize("replacement", [True, False])
 @pytest.mark.parametrize("method", ["uniform", "stratified", "optimal"])
-def test_mean_squared_errors_agree_with_closed_forms(case: tuple[Strata, Column], method: str, replacement: bool) -> None:
+def test_mean_squared_errors_agree_with_closed_forms(
+    case: tuple[Strata, Column], method: str, replacement: bool
+) -> None:
     """Two-sided: within four standard errors of the mean over 4,000 runs, at three numbers of queries."""
     strata, answers = case
     runs, stops = 4000, [40, 100, 300]
@@ -189,16 +241,24 @@ def test_mean_squared_errors_agree_with_closed_forms(case: tuple[Strata, Column]
         assert abs(squared.mean() - expected) < 4 * squared.std() / sqrt(runs)
 
 
-def closed_form(strata: Strata, answers: Column, method: str, *, replacement: bool, queries: int) -> float:
+def closed_form(
+    strata: Strata, answers: Column, method: str, *, replacement: bool, queries: int
+) -> float:
     """The sum over blocks of weight^2 s2 / n, less the part of the block already asked where each item is asked once."""
     counts = stratum_counts(strata, answers).astype(np.float64)
     if method == "uniform":
         truth = true_matrix(strata, answers).values
-        blocks, size, draws = np.array([1.0 - np.sum(truth**2)]), np.array([len(strata.items)]), np.array([queries])
+        blocks, size, draws = (
+            np.array([1.0 - np.sum(truth**2)]),
+            np.array([len(strata.items)]),
+            np.array([queries]),
+        )
         weight = np.ones(1)
     else:
         if method == "stratified":
-            counts = np.array([counts[strata.label == label].sum(axis=0) for label in range(len(strata.labels))])
+            counts = np.array(
+                [counts[strata.label == label].sum(axis=0) for label in range(len(strata.labels))]
+            )
         size, weight = counts.sum(axis=1), counts.sum(axis=1) / counts.sum()
         blocks = 1.0 - np.sum((counts / size[:, None]) ** 2, axis=1)
         spread = blocks if replacement else blocks * size / (size - 1)
@@ -211,13 +271,17 @@ def closed_form(strata: Strata, answers: Column, method: str, *, replacement: bo
             if not replacement:
                 gain[draws == size] = -1.0
             draws[np.argmax(gain)] += 1
-    per_draw = blocks / draws if replacement else blocks * size / (size - 1) * (1 / draws - 1 / size)
+    per_draw = (
+        blocks / draws if replacement else blocks * size / (size - 1) * (1 / draws - 1 / size)
+    )
     return float(np.sum(weight**2 * per_draw))
 
 
 def test_the_optimal_allocation_asks_certain_strata_once() -> None:
     rng = np.random.default_rng(0)
-    data = Dataset.of([0] * 100 + [1] * 100, predictions={"new": [0] * 100 + rng.integers(0, 2, 100).tolist()})
+    data = Dataset.of(
+        [0] * 100 + [1] * 100, predictions={"new": [0] * 100 + rng.integers(0, 2, 100).tolist()}
+    )
     strata, answers = Strata.build(data.label), data.predictions["new"]
     scores = true_uncertainty(strata, answers, replacement=False)
     fast = Fast(strata, answers, "optimal", replacement=False, a=1.0, key=0, scores=scores)
@@ -231,7 +295,9 @@ def test_the_optimal_allocation_reaches_its_bound(case: tuple[Strata, Column]) -
     strata, answers = case
     s = np.sqrt(true_uncertainty(strata, answers, replacement=True))
     bound = float(np.sum(strata.weight * s)) ** 2 / 20_000
-    assert closed_form(strata, answers, "optimal", replacement=True, queries=20_000) == pytest.approx(bound, rel=0.001)
+    assert closed_form(
+        strata, answers, "optimal", replacement=True, queries=20_000
+    ) == pytest.approx(bound, rel=0.001)
 
 
 def test_draws_without_replacement_are_uniform_over_orders() -> None:
@@ -240,7 +306,9 @@ def test_draws_without_replacement_are_uniform_over_orders() -> None:
     seen: dict[tuple[int, ...], int] = {}
     for run in range(trials):
         order, key = np.arange(3, dtype=np.int32), np.uint64(kernel.run_key(0, run))
-        drawn = tuple(kernel.pick(order, 0, 3, draw, kernel.uniform(key, 0, draw)) for draw in range(3))
+        drawn = tuple(
+            kernel.pick(order, 0, 3, draw, kernel.uniform(key, 0, draw)) for draw in range(3)
+        )
         seen[drawn] = seen.get(drawn, 0) + 1
     assert len(seen) == 6
     assert sum((count - trials / 6) ** 2 / (trials / 6) for count in seen.values()) < 25.7
@@ -255,7 +323,9 @@ def test_neighbouring_streams_do_not_resemble_each_other() -> None:
         assert abs(np.corrcoef(one, other)[0, 1]) < 4 / sqrt(2000)
 
 
-def test_a_package_that_cannot_be_written_beside_still_works(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_cannot_be_written_beside_still_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Numba refuses to cache where no directory is writable; the kernels must then do without."""
     import numba
 

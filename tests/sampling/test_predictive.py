@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 import masa
 from masa.data.dataset import Dataset
-from masa.data.features import Clues, Words
+from masa.data.features import Features, Words
 from masa.data.strata import Strata
 from masa.inference.counts import make_possible, true_matrix
 from masa.inference.inverse_probability import weighed
@@ -30,24 +30,31 @@ NO_GROUPS = kernel.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zero
 class Case:
     """A small API that changed: three labels, answers that follow them, changes that follow confidence and a word."""
 
-    def __init__(self, items: int = 400, *, share: float = 0.15, seed: int = 0, weight: Floats | None = None) -> None:
+    def __init__(
+        self, items: int = 400, *, share: float = 0.15, seed: int = 0, weight: Floats | None = None
+    ) -> None:
         rng = np.random.default_rng(seed)
         label = rng.integers(0, 3, items)
         old = np.where(rng.random(items) < 0.7, label, rng.integers(0, 4, items))
         self.confidence = np.round(rng.random(items), 2)
         texts = [" ".join(rng.choice(["a", "b", "c", "odd", "d"], 3)) for _ in range(items)]
-        likely = np.exp(-3 * self.confidence) * np.array([3.0 if "odd" in text else 1.0 for text in texts])
+        likely = np.exp(-3 * self.confidence) * np.array(
+            [3.0 if "odd" in text else 1.0 for text in texts]
+        )
         hit = rng.random(items) < share * likely / likely.mean()
         new = np.where(hit, rng.integers(0, 4, items), old)
         names = ["x", "y", "z", "other"]
         self.data = Dataset.of(
-            [names[i] for i in label], predictions={"old": [names[i] for i in old], "new": [names[i] for i in new]}
+            [names[i] for i in label],
+            predictions={"old": [names[i] for i in old], "new": [names[i] for i in new]},
         )
         self.new, self.old = self.data.predictions["new"], self.data.predictions["old"]
         self.strata = Strata.build(self.data.label)
         self.weight = np.full(items, 1.0 / items) if weight is None else weight
-        self.clues = Clues(self.old, self.confidence, words=Words.of(texts))
-        self.layout = Layout.of(self.data.label, self.clues, weight=self.weight, new=self.new.values)
+        self.features = Features(self.old, self.confidence, words=Words.of(texts))
+        self.layout = Layout.of(
+            self.data.label, self.features, weight=self.weight, new=self.new.values
+        )
         self.target = self.layout.targets(np.arange(items), self.new)
 
     @property
@@ -85,7 +92,11 @@ def features(layout: Layout, item: int) -> Floats:
     labels, answers = layout.goal.weights.shape
     cell = items.cell[item]
     parts = [np.ones(1), items.numbers[item].astype(np.float64)]
-    for size, at in ((labels, cells.label[cell]), (answers, cells.old[cell]), (len(cells.label), cell)):
+    for size, at in (
+        (labels, cells.label[cell]),
+        (answers, cells.old[cell]),
+        (len(cells.label), cell),
+    ):
         one = np.zeros(size)
         one[at] = kernel.KIND
         parts.append(one)
@@ -104,13 +115,17 @@ def test_the_model_is_the_ridge_regression_that_it_says_it_is(case: Case) -> Non
     def loss(model: Floats) -> tuple[float, Floats]:
         z = x @ model
         missed = 1 / (1 + np.exp(-z)) - soft
-        return float(np.sum(np.logaddexp(0, z) - soft * z) + 0.5 * np.sum((model - prior) ** 2)), x.T @ missed + model - prior
+        return float(
+            np.sum(np.logaddexp(0, z) - soft * z) + 0.5 * np.sum((model - prior) ** 2)
+        ), x.T @ missed + model - prior
 
     best = minimize(loss, prior, jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
     found = kernel.fit(layout.items, layout.cells, layout.goal, layout.prior, asked, soft)
     np.testing.assert_allclose(x @ found, x @ best, atol=0.02)
     assert loss(found)[0] - loss(best)[0] < 1e-3
-    assert kernel.logit(layout.items, layout.cells, layout.goal, found, 7) == pytest.approx(features(layout, 7) @ found)
+    assert kernel.logit(layout.items, layout.cells, layout.goal, found, 7) == pytest.approx(
+        features(layout, 7) @ found
+    )
 
 
 def test_the_variance_is_that_of_the_predicted_answer(case: Case) -> None:
@@ -122,7 +137,13 @@ def test_the_variance_is_that_of_the_predicted_answer(case: Case) -> None:
         Objective.read("accuracy"),
         Objective.read({"cost": {"x": {"other": 7}, "*": {"y": -2}}}),
     ):
-        layout = Layout.of(case.data.label, case.clues, weight=case.weight, objective=objective, new=case.new.values)
+        layout = Layout.of(
+            case.data.label,
+            case.features,
+            weight=case.weight,
+            objective=objective,
+            new=case.new.values,
+        )
         target = case.target[asked]
         moment = kernel.moments(layout.items, layout.cells, layout.goal, asked, target)
         answers = len(layout.names)
@@ -131,14 +152,18 @@ def test_the_variance_is_that_of_the_predicted_answer(case: Case) -> None:
         share /= share.sum()
         cells = layout.cells
         wrong = (cells.right != cells.old)[layout.items.cell[asked]] & (target >= 0)
-        mended = (0.5 + np.sum(target[wrong] == cells.right[layout.items.cell[asked]][wrong])) / (1.0 + wrong.sum())
+        mended = (0.5 + np.sum(target[wrong] == cells.right[layout.items.cell[asked]][wrong])) / (
+            1.0 + wrong.sum()
+        )
         for cell in range(len(cells.label)):
             usual = np.where(np.arange(answers) == cells.old[cell], 0.0, share)
             usual /= usual.sum()
             if cells.right[cell] != cells.old[cell]:
                 usual *= 1.0 - mended
                 usual[cells.right[cell]] += mended
-            seen = np.bincount(target[(layout.items.cell[asked] == cell) & (target >= 0)], minlength=answers)
+            seen = np.bincount(
+                target[(layout.items.cell[asked] == cell) & (target >= 0)], minlength=answers
+            )
             to = (seen + kernel.SEEN * usual) / (seen.sum() + kernel.SEEN)
             weights = layout.goal.weights[cells.label[cell]]
             assert moment[cell, 0] == weights[cells.old[cell]]
@@ -153,7 +178,9 @@ def test_chances_add_up_to_the_batch_and_none_is_above_one(case: Case, size: int
     done = np.zeros(400, np.bool_)
     done[::7] = True
     asked = np.flatnonzero(done).astype(np.int32)
-    model = kernel.fit(layout.items, layout.cells, layout.goal, layout.prior, asked, np.ones(len(asked)))
+    model = kernel.fit(
+        layout.items, layout.cells, layout.goal, layout.prior, asked, np.ones(len(asked))
+    )
     moment = kernel.moments(layout.items, layout.cells, layout.goal, asked, case.target[asked])
     chance = kernel.chances(layout.items, layout.cells, layout.goal, model, moment, done, size)
     left = int((~done).sum())
@@ -229,23 +256,25 @@ def play(source: Predictive, case: Case, queries: int, rng: np.random.Generator)
 
 def live_layout(case: Case) -> Layout:
     """As a live run sees it: the new answers' names are not known beforehand."""
-    return Layout.of(case.data.label, case.clues, weight=case.weight)
+    return Layout.of(case.data.label, case.features, weight=case.weight)
 
 
 def test_what_is_asked_depends_on_the_answers_and_not_on_their_order(case: Case) -> None:
-    one, other = (Predictive(live_layout(case), case.clues, seed=5) for _ in range(2))
+    one, other = (Predictive(live_layout(case), case.features, seed=5) for _ in range(2))
     first = play(one, case, 230, np.random.default_rng(0))
     second = play(other, case, 230, np.random.default_rng(99))
     assert first == second
     assert len({query.item for query in first}) == 230
     assert [query.batch for query in first[:4]] == [1, 0, 1, 0]
-    assert {query.chance for query in first if query.batch == 0} == {1.0}
+    assert {query.probability for query in first if query.batch == 0} == {1.0}
 
 
 @pytest.mark.parametrize("answered", [1, 37, 58, 59, 150])
 def test_a_run_goes_on_from_its_journal(case: Case, answered: int) -> None:
-    whole = play(Predictive(live_layout(case), case.clues, seed=5), case, 240, np.random.default_rng(0))
-    again = Predictive(live_layout(case), case.clues, seed=5)
+    whole = play(
+        Predictive(live_layout(case), case.features, seed=5), case, 240, np.random.default_rng(0)
+    )
+    again = Predictive(live_layout(case), case.features, seed=5)
     for query in whole[:answered]:
         again.sent(query)
         if query is not whole[0]:
@@ -256,11 +285,13 @@ def test_a_run_goes_on_from_its_journal(case: Case, answered: int) -> None:
 
 
 def test_of_two_answers_about_an_item_the_last_one_counts(case: Case) -> None:
-    whole = play(Predictive(live_layout(case), case.clues, seed=5), case, 200, np.random.default_rng(0))
+    whole = play(
+        Predictive(live_layout(case), case.features, seed=5), case, 200, np.random.default_rng(0)
+    )
     done = [query for query in whole if (query.batch or 0) < (whole[-1].batch or 0)]
-    told, anew = (Predictive(live_layout(case), case.clues, seed=5) for _ in range(2))
+    told, anew = (Predictive(live_layout(case), case.features, seed=5) for _ in range(2))
     assert play(told, case, len(done), np.random.default_rng(0)) == done
-    assert not told.outlived()  # It has looked at all batches now.
+    assert not told.should_switch()  # It has looked at all batches now.
     layout = live_layout(case)
     answers = {query.item: case.new.values[case.new.codes[query.item]] for query in done}
     corrected = [query.item for query in done if query.batch == done[-1].batch]
@@ -276,11 +307,17 @@ def test_of_two_answers_about_an_item_the_last_one_counts(case: Case) -> None:
 
 
 def test_a_batch_that_cannot_be_drawn_again_counts_as_a_smaller_one(case: Case) -> None:
-    whole = play(Predictive(live_layout(case), case.clues, seed=5), case, 80, np.random.default_rng(0))
+    whole = play(
+        Predictive(live_layout(case), case.features, seed=5), case, 80, np.random.default_rng(0)
+    )
     last = whole[-1].batch
-    again = Predictive(live_layout(case), case.clues, seed=5)
+    again = Predictive(live_layout(case), case.features, seed=5)
     for query in whole:
-        other = query if query.batch != last else replace(query, chance=0.5 * (query.chance or 0.0))
+        other = (
+            query
+            if query.batch != last
+            else replace(query, probability=0.5 * (query.probability or 0.0))
+        )
         again.sent(other)
         again.tell(Answer(query.item, case.new.values[case.new.codes[query.item]]))
     more = again.ask(20)
@@ -292,21 +329,39 @@ def draws_of(queries: list[Query]) -> Draws:
     return Draws.of([draw for query in queries if (draw := query.draw) is not None])
 
 
-def answers_to(case: Case, queries: list[Query]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Column]:
+def answers_to(
+    case: Case, queries: list[Query]
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Column]:
     places = np.array([query.item for query in queries], np.int64)
     return places, Column("new", case.new.values, case.new.codes[places])
 
 
 def test_the_estimate_of_a_run_is_that_of_the_replays(case: Case) -> None:
-    asked = play(Predictive(case.layout, case.clues, seed=2), case, 160, np.random.default_rng(0))
+    asked = play(
+        Predictive(case.layout, case.features, seed=2), case, 160, np.random.default_rng(0)
+    )
     places, answers = answers_to(case, asked)
     found = weighed(case.layout, case.strata, places, answers, draws_of(asked), old=case.old)
     batch = np.array([query.batch for query in asked], np.int32)
-    sizes = np.array([next(query.batch_size for query in asked if query.batch == e) for e in range(batch.max() + 1)])
+    sizes = np.array(
+        [
+            next(query.batch_size for query in asked if query.batch == e)
+            for e in range(batch.max() + 1)
+        ]
+    )
     left = 400 - np.concatenate(([0], np.cumsum(np.bincount(batch))[:-1]))
-    counts, _ = kernel.weigh(batch, np.array([query.chance for query in asked]), sizes, left, 0)
+    counts, _ = kernel.weigh(
+        batch, np.array([query.probability for query in asked]), sizes, left, 0
+    )
     shift = np.zeros_like(case.shift)
-    kernel.add_up(case.layout.items, case.layout.cells, places.astype(np.int32), case.target[places], counts, shift)
+    kernel.add_up(
+        case.layout.items,
+        case.layout.cells,
+        places.astype(np.int32),
+        case.target[places],
+        counts,
+        shift,
+    )
     names = case.layout.names
     expected = true_matrix(case.strata, case.old).on(names).values + shift
     make_possible(expected, case.strata.label_weight, case.strata.labels, names)
@@ -319,9 +374,16 @@ def test_the_estimate_knows_how_far_it_is_off() -> None:
     truth = true_matrix(case.strata, case.new)
     squared, known, inside, gain = [], [], [], []
     for seed in range(60):
-        asked = play(Predictive(live_layout(case), case.clues, seed=seed), case, 300, np.random.default_rng(seed))
+        asked = play(
+            Predictive(live_layout(case), case.features, seed=seed),
+            case,
+            300,
+            np.random.default_rng(seed),
+        )
         places, answers = answers_to(case, asked)
-        found = weighed(live_layout(case), case.strata, places, answers, draws_of(asked), old=case.old)
+        found = weighed(
+            live_layout(case), case.strata, places, answers, draws_of(asked), old=case.old
+        )
         names = truth.predictions
         error = float(np.linalg.norm(found.shift.new.on(names).values - truth.values))
         squared.append(error**2)
@@ -337,7 +399,7 @@ def test_the_estimate_knows_how_far_it_is_off() -> None:
 
 def test_an_answer_never_heard_before_is_one_of_the_matrix() -> None:
     case = Case(200)
-    source = Predictive(live_layout(case), case.clues)
+    source = Predictive(live_layout(case), case.features)
     asked = source.ask(60)
     for query in asked:
         source.tell(Answer(query.item, "surprise"))
@@ -349,7 +411,9 @@ def test_an_answer_never_heard_before_is_one_of_the_matrix() -> None:
     places = np.array([query.item for query in asked], np.int64)
     answers = Column("new", ("surprise",), np.zeros(200, np.int32))
     found = weighed(live_layout(case), case.strata, places, answers, draws_of(asked), old=case.old)
-    assert found.shift.new.values[:, found.shift.new.predictions.index("surprise")].sum() == pytest.approx(1.0)
+    assert found.shift.new.values[
+        :, found.shift.new.predictions.index("surprise")
+    ].sum() == pytest.approx(1.0)
     assert found.matrix.error2 == pytest.approx(0.0, abs=1e-12)
 
 
@@ -357,7 +421,7 @@ def test_items_of_no_weight_are_not_asked() -> None:
     weight = np.full(300, 1 / 150)
     weight[::2] = 0.0
     case = Case(300, weight=weight)
-    asked = play(Predictive(live_layout(case), case.clues), case, 300, np.random.default_rng(0))
+    asked = play(Predictive(live_layout(case), case.features), case, 300, np.random.default_rng(0))
     assert len(asked) == 150
     assert all(query.item % 2 for query in asked)
 
@@ -366,7 +430,9 @@ def test_dear_items_are_asked_less_often() -> None:
     case = Case(600)
     cost = np.ones(600)
     cost[::2] = 16.0
-    layout = Layout.of(case.data.label, case.clues, weight=case.weight, cost=cost, new=case.new.values)
+    layout = Layout.of(
+        case.data.label, case.features, weight=case.weight, cost=cost, new=case.new.values
+    )
     picked, chance = kernel.next_batch(
         layout.items, layout.cells, layout.goal, layout.prior, np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32),
         np.zeros(600, np.bool_), np.uint64(1), 1,
@@ -402,7 +468,9 @@ def test_the_data_may_be_mixed_anew_by_groups() -> None:
     assert even.accuracy_change is not None
     by_group = [report.change for report in even.groups]
     assert all(change is not None for change in by_group)
-    assert even.accuracy_change.estimate == pytest.approx(np.mean([change.estimate for change in by_group if change]), abs=1e-6)
+    assert even.accuracy_change.estimate == pytest.approx(
+        np.mean([change.estimate for change in by_group if change]), abs=1e-6
+    )
     assert plain.accuracy_change.estimate > even.accuracy_change.estimate
     with pytest.raises(masa.UsageError, match="no share for 'large'"):
         masa.assess(data, "replay:new", baseline="old", budget=10, store=None, mix={"small": 1.0})
@@ -418,7 +486,10 @@ def test_replays_tell_how_well_each_group_is_known() -> None:
     assert large[0] < 1e-6, "nothing changed there"
     assert small[0] < 0.06, "of random items there would be 30, which are off by 0.08"
     assert max(large[1], small[1]) < 1e-6
-    assert found.to_dict()["methods"]["predictive"]["group_errors"] == {"large": list(large), "small": list(small)}
+    assert found.to_dict()["methods"]["predictive"]["group_errors"] == {
+        "large": list(large),
+        "small": list(small),
+    }
     with pytest.raises(masa.UsageError, match="masa does not know groups"):
         replay(data, new="new", old="old", methods=["masa"], runs=2)
 
@@ -426,7 +497,7 @@ def test_replays_tell_how_well_each_group_is_known() -> None:
 def test_free_answers_and_moved_confidences_are_clues() -> None:
     old = Column("old", ("a", "b"), np.array([0, 0, 1, 1], np.int32))
     other = Column("other", ("b", "c"), np.array([0, 1, 0, 1], np.int32))
-    assert Clues(old, also=(other,)).disagreeing().ravel().tolist() == [1.0, 1.0, 0.0, 1.0]
+    assert Features(old, also=(other,)).disagreeing().ravel().tolist() == [1.0, 1.0, 0.0, 1.0]
     target = np.array([-1, -1, 3, -1], np.int32)
     moved = changed(target, np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.5, 0.6, 0.5, np.nan]))
     assert moved[0] == moved[3] == 0.0
@@ -438,10 +509,14 @@ def test_groups_are_known_alike_and_the_gap_between_them_is_told() -> None:
     data, items = grouped(), 4000
     assert data.group is not None
     label, old, new = (
-        np.array(column.values)[column.codes] for column in (data.label, data.predictions["old"], data.predictions["new"])
+        np.array(column.values)[column.codes]
+        for column in (data.label, data.predictions["old"], data.predictions["new"])
     )
     small = data.group.codes == data.group.values.index("small")
-    truth = [(new[part] == label[part]).mean() - (old[part] == label[part]).mean() for part in (small, ~small)]
+    truth = [
+        (new[part] == label[part]).mean() - (old[part] == label[part]).mean()
+        for part in (small, ~small)
+    ]
     inside = []
     for seed in range(14):
         found = masa.assess(data, "replay:new", baseline="old", budget=500, store=None, seed=seed)
@@ -452,8 +527,13 @@ def test_groups_are_known_alike_and_the_gap_between_them_is_told() -> None:
         assert many.change is not None
         assert found.gap is not None
         assert (found.gap.best, found.gap.worst) == ("large", "small")
-        assert found.gap.change.estimate == pytest.approx(many.change.estimate - few.change.estimate)
-        inside += [few.change.low <= truth[0] <= few.change.high, many.change.low <= truth[1] <= many.change.high]
+        assert found.gap.change.estimate == pytest.approx(
+            many.change.estimate - few.change.estimate
+        )
+        inside += [
+            few.change.low <= truth[0] <= few.change.high,
+            many.change.low <= truth[1] <= many.change.high,
+        ]
         inside.append(found.gap.change.low <= truth[1] - truth[0] <= found.gap.change.high)
         assert found.gap.change.low > 0.0
     assert np.mean(inside) >= 0.92
@@ -464,24 +544,33 @@ def test_groups_are_known_alike_and_the_gap_between_them_is_told() -> None:
 
 
 @pytest.mark.parametrize(("labels", "right", "budget"), [(60, 0.06, 800), (40, 0.4, 400)])
-def test_bounds_hold_where_most_cells_have_few_answers(labels: int, right: float, budget: int) -> None:
+def test_bounds_hold_where_most_cells_have_few_answers(
+    labels: int, right: float, budget: int
+) -> None:
     rng = np.random.default_rng(1)
     items = 1500
     label = rng.integers(0, labels, items)
     old = np.where(rng.random(items) < right, label, rng.integers(0, labels, items))
     new = np.where(rng.random(items) < 0.3, rng.integers(0, labels, items), old)
-    data = Dataset.of([f"l{i}" for i in label], predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]})
+    data = Dataset.of(
+        [f"l{i}" for i in label],
+        predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]},
+    )
     strata = Strata.build(data.label)
     before, now = (true_matrix(strata, data.predictions[name]) for name in ("old", "new"))
     truth = masa.Shift(before, now)
     bound, interval = [], []
     for seed in range(30):
-        found = masa.assess(data, "replay:new", baseline="old", budget=budget, store=None, seed=seed)
+        found = masa.assess(
+            data, "replay:new", baseline="old", budget=budget, store=None, seed=seed
+        )
         assert found.shift is not None
         assert found.error_bound is not None
         assert found.accuracy_change is not None
         bound.append(found.shift.error(truth) <= found.error_bound)
-        interval.append(found.accuracy_change.low <= truth.accuracy.change <= found.accuracy_change.high)
+        interval.append(
+            found.accuracy_change.low <= truth.accuracy.change <= found.accuracy_change.high
+        )
     assert np.mean(bound) >= 0.9
     assert np.mean(interval) >= 0.8  # 0.915 of 200 runs with 40 labels and 400 answers, else 0.95.
 
@@ -492,11 +581,22 @@ def test_accuracy_is_unbiased_where_entries_are_many_and_small() -> None:
     label = rng.integers(0, 60, 2000)
     old = np.where(rng.random(2000) < 0.4, label, rng.integers(0, 60, 2000))
     new = np.where(rng.random(2000) < 0.8, label, rng.integers(0, 60, 2000))
-    data = Dataset.of([f"l{i}" for i in label], predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]})
+    data = Dataset.of(
+        [f"l{i}" for i in label],
+        predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]},
+    )
     truth = float((new == label).mean() - (old == label).mean())
     off = []
     for seed in range(16):
-        found = masa.assess(data, "replay:new", baseline="old", budget=400, store=None, seed=seed, method="predictive")
+        found = masa.assess(
+            data,
+            "replay:new",
+            baseline="old",
+            budget=400,
+            store=None,
+            seed=seed,
+            method="predictive",
+        )
         assert found.accuracy_change is not None
         off.append(found.accuracy_change.estimate - truth)
     assert abs(np.mean(off)) < 3.0 * np.std(off) / np.sqrt(len(off)) + 0.002
@@ -507,24 +607,34 @@ def test_free_items_do_not_crowd_out_the_others() -> None:
     free = np.arange(3000) % 2 == 0
     label = rng.integers(0, 2, 3000)
     new = np.where(~free & (rng.random(3000) < 0.3), 1 - label, label)
-    data = Dataset.of([f"l{i}" for i in label], predictions={"old": [f"l{i}" for i in label], "new": [f"l{i}" for i in new]})
+    data = Dataset.of(
+        [f"l{i}" for i in label],
+        predictions={"old": [f"l{i}" for i in label], "new": [f"l{i}" for i in new]},
+    )
     data = replace(data, cost=np.where(free, 0.0, 1.0))
     for method in ("predictive", "paired", "adaptive"):
-        found = masa.assess(data, "replay:new", baseline="old", budget=600, store=None, method=method)
+        found = masa.assess(
+            data, "replay:new", baseline="old", budget=600, store=None, method=method
+        )
         assert found.verdict == "changed", method
 
 
 def test_canaries_alone_make_no_estimate_and_one_answer_no_verdict() -> None:
     case = Case(600, seed=3)
     data = replace(case.data, numbers={"sure": case.confidence})
-    found = masa.assess(data, "replay:new", baseline="old", old_confidence="sure", budget=1, store=None)
+    found = masa.assess(
+        data, "replay:new", baseline="old", old_confidence="sure", budget=1, store=None
+    )
     assert found.verdict == "undecided"
 
 
 def test_labels_without_answers_are_as_before_and_may_be_anything() -> None:
     rng = np.random.default_rng(0)
     label = rng.integers(0, 400, 1200)
-    data = Dataset.of([f"l{i}" for i in label], predictions={"old": [f"l{i}" for i in label], "new": [f"l{i}" for i in label]})
+    data = Dataset.of(
+        [f"l{i}" for i in label],
+        predictions={"old": [f"l{i}" for i in label], "new": [f"l{i}" for i in label]},
+    )
     found = masa.assess(data, "replay:new", baseline="old", budget=100, store=None)
     assert found.shift is not None
     assert found.accuracy_change is not None
@@ -544,7 +654,9 @@ def half_labelled(folder: Path, *, changed: str) -> Path:
         old = label if rng.random() < 0.8 else "dog"
         flips = rng.random() < (0.5 if not known else 0.1 if changed == "all" else 0.0)
         new = {"cat": "dog", "dog": "cat"}[old] if flips else old
-        rows.append(f"{number},{label if known else ''},{old},{new},{sure * (1.0 if known else 0.1):.4f}")
+        rows.append(
+            f"{number},{label if known else ''},{old},{new},{sure * (1.0 if known else 0.1):.4f}"
+        )
     file = folder / "half.csv"
     file.write_text("\n".join(rows))
     return file
@@ -552,20 +664,29 @@ def half_labelled(folder: Path, *, changed: str) -> Path:
 
 def test_rows_without_a_label_tell_only_whether_anything_changed(tmp_path: Path) -> None:
     file = half_labelled(tmp_path, changed="unlabelled")
-    columns: dict[str, Any] = {"label": "label", "id": "id", "predictions": ["old", "new"], "numbers": ["sure"]}
+    columns: dict[str, Any] = {
+        "label": "label",
+        "id": "id",
+        "predictions": ["old", "new"],
+        "numbers": ["sure"],
+    }
     with pytest.raises(masa.DataError, match="row 1: no value in column 'label'") as refused:
         masa.read(file, **columns)
     assert "--unlabelled" in (refused.value.hint or "")
     data = masa.read(file, unlabelled=True, **columns)
     assert data.labels == ("cat", "dog")
-    found = masa.assess(data, "replay:new", baseline="old", old_confidence="sure", budget=60, store=None)
+    found = masa.assess(
+        data, "replay:new", baseline="old", old_confidence="sure", budget=60, store=None
+    )
     assert found.moved == "yes"
     assert found.shift is not None
     assert found.shift.new.labels == ("cat", "dog")
     assert found.shift.norm == pytest.approx(0.0)
     assert {item.label for item in found.changed_items} == {"<unlabelled>"}
     assert any("100 of 300 items have no label" in note for note in found.notes)
-    whole = masa.assess(data, "replay:new", baseline="old", old_confidence="sure", budget=300, store=None)
+    whole = masa.assess(
+        data, "replay:new", baseline="old", old_confidence="sure", budget=300, store=None
+    )
     assert whole.answers < 300, "without a label only canaries are asked"
     with pytest.raises(masa.UsageError, match="paired asks only about items with a label"):
         masa.assess(data, "replay:new", baseline="old", budget=60, store=None, method="paired")
@@ -573,12 +694,20 @@ def test_rows_without_a_label_tell_only_whether_anything_changed(tmp_path: Path)
 
 def test_what_has_no_label_does_not_sway_the_estimate(tmp_path: Path) -> None:
     file = half_labelled(tmp_path, changed="all")
-    columns: dict[str, Any] = {"label": "label", "id": "id", "predictions": ["old", "new"], "numbers": ["sure"]}
+    columns: dict[str, Any] = {
+        "label": "label",
+        "id": "id",
+        "predictions": ["old", "new"],
+        "numbers": ["sure"],
+    }
     data = masa.read(file, unlabelled=True, **columns)
     alone = data.take(np.flatnonzero(data.labelled))
     assert alone.label.values == ("cat", "dog")
     both = [
-        masa.assess(given, "replay:new", baseline="old", old_confidence="sure", budget=300, store=None) for given in (data, alone)
+        masa.assess(
+            given, "replay:new", baseline="old", old_confidence="sure", budget=300, store=None
+        )
+        for given in (data, alone)
     ]
     assert both[1].answers == 200
     shifts = [found.shift for found in both]
@@ -619,6 +748,8 @@ def test_rows_without_a_label_are_asked_where_nothing_tells_them_apart() -> None
 
 
 def test_a_reserved_name_is_no_answer() -> None:
-    data = Dataset.of(["a", "b"] * 30, predictions={"old": ["a", "<unlabelled>"] * 30, "new": ["a", "b"] * 30})
+    data = Dataset.of(
+        ["a", "b"] * 30, predictions={"old": ["a", "<unlabelled>"] * 30, "new": ["a", "b"] * 30}
+    )
     assert data.predictions["old"].values == ("a", "<invalid>")
     assert masa.assess(data, "replay:new", baseline="old", budget=30, store=None).shift is not None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from masa.data.dataset import Dataset
-from masa.data.features import Clues
+from masa.data.features import Features
 from masa.data.strata import Strata, adaptive_strata, paired_strata
 from masa.errors import UsageError
 from masa.inference.counts import true_matrix
@@ -32,7 +32,10 @@ class Twin:
 
     def __init__(self, design: kernel.Design, new: list[int], old: list[int], key: int) -> None:
         self.design, self.new, self.old, self.key = design, new, old, key
-        self.strata = [list(range(first, last)) for first, last in zip(design.start[:-1], design.start[1:], strict=True)]
+        self.strata = [
+            list(range(first, last))
+            for first, last in zip(design.start[:-1], design.start[1:], strict=True)
+        ]
         self.asked: list[list[int]] = [[] for _ in self.strata]
         self.renewed, self.common, self.lean = 0, 0.0, 0.0
         self.renew()
@@ -66,7 +69,11 @@ class Twin:
         self.lean = min(1.0, max(0.0, best[0] / best[1])) if best[1] > 1e-300 else 0.0
         some = [s for s, asked in enumerate(self.asked) if asked]
         answers = sum(map(len, self.asked))
-        scale = sum(float((self.vectors(s, 0.0) ** 2).sum()) for s in some) / answers if answers else 1.0
+        scale = (
+            sum(float((self.vectors(s, 0.0) ** 2).sum()) for s in some) / answers
+            if answers
+            else 1.0
+        )
         total = sum(self.squares(s, self.lean) for s in some)
         self.common = (total + scale) / (sum(len(self.asked[s]) - 1 for s in some) + 2)
         self.renewed = answers
@@ -80,7 +87,9 @@ class Twin:
             elif n < 2:
                 scores.append(1e6 * (2 - n) + urge)
             else:
-                shrunk = (self.squares(s, self.lean) + self.design.kappa * self.common) / (n - 1 + self.design.kappa)
+                shrunk = (self.squares(s, self.lean) + self.design.kappa * self.common) / (
+                    n - 1 + self.design.kappa
+                )
                 scores.append(urge * sqrt(shrunk / (n * (n + 1))))
         if max(scores) < 0:
             return None
@@ -108,13 +117,21 @@ class Twin:
                 if self.old[position] >= 0:
                     result[label, self.old[position]] -= self.lean * each
             if asked:
-                result[label] += self.lean * self.design.weight[s] * weight[label] / covered[label] * self.design.known[s]
+                result[label] += (
+                    self.lean
+                    * self.design.weight[s]
+                    * weight[label]
+                    / covered[label]
+                    * self.design.known[s]
+                )
         return result
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    items=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=60),
+    items=st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=60
+    ),
     objective=st.sampled_from(OBJECTIVES),
     use_old=st.booleans(),
     seed=st.integers(0, 2**63 - 1),
@@ -125,7 +142,10 @@ def test_the_kernel_equals_its_twin_draw_by_draw(
     items = [(0, 0, 1), (1, 1, 1), *items]
     data = Dataset.of(
         [f"l{label}" for label, _, _ in items],
-        predictions={"old": [f"l{old}" for _, old, _ in items], "new": [f"l{new}" for _, _, new in items]},
+        predictions={
+            "old": [f"l{old}" for _, old, _ in items],
+            "new": [f"l{new}" for _, _, new in items],
+        },
     )
     old, new = data.predictions["old"], data.predictions["new"]
     strata = Strata.build(data.label, by=old, few=6) if use_old else Strata.build(data.label)
@@ -150,8 +170,10 @@ def test_the_kernel_equals_its_twin_draw_by_draw(
 
 def test_small_cells_are_put_together_within_their_label() -> None:
     label = Column("label", ("a", "b"), np.repeat([0, 1], 100).astype(np.int32))
-    old = Column("old", ("x", "y", "z"), np.array([0] * 90 + [1] * 5 + [2] * 5 + [1] * 100, np.int32))
-    strata = paired_strata(label, Clues(old, np.arange(200.0)))
+    old = Column(
+        "old", ("x", "y", "z"), np.array([0] * 90 + [1] * 5 + [2] * 5 + [1] * 100, np.int32)
+    )
+    strata = paired_strata(label, Features(old, np.arange(200.0)))
     assert strata.kind.tolist() == [-1, 0, 0, 0, 1, 1, 1]
     assert strata.size.tolist() == [10, 30, 30, 30, 33, 34, 33]
     assert strata.weight.sum() == pytest.approx(1.0)
@@ -164,7 +186,10 @@ def test_all_answers_give_the_exact_matrix_and_nothing_changed_costs_little(meth
     rng = np.random.default_rng(0)
     label = rng.integers(0, 3, 300)
     old = np.where(rng.random(300) < 0.8, label, rng.integers(0, 3, 300))
-    data = Dataset.of([f"l{i}" for i in label], predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in old]})
+    data = Dataset.of(
+        [f"l{i}" for i in label],
+        predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in old]},
+    )
     curve = replay(data, new="new", old="old", methods=[method], budgets=[300], runs=20).curves[0]
     assert curve.error_quantile == pytest.approx((0.0,), abs=1e-9)
     assert curve.first_change is None
@@ -178,9 +203,12 @@ def test_the_sampler_asks_what_the_replay_asks_one_at_a_time_and_counts_what_is_
     label = rng.integers(0, 2, 400)
     old = np.where(rng.random(400) < 0.7, label, 1 - label)
     new = np.where(rng.random(400) < 0.1, 1 - old, old)
-    data = Dataset.of([f"l{i}" for i in label], predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]})
+    data = Dataset.of(
+        [f"l{i}" for i in label],
+        predictions={"old": [f"l{i}" for i in old], "new": [f"l{i}" for i in new]},
+    )
     said, was = data.predictions["new"], data.predictions["old"]
-    strata = paired_strata(data.label, Clues(was))
+    strata = paired_strata(data.label, Features(was))
     one, many = (Shrunken(strata, old=was, seed=3) for _ in range(2))
     asked = []
     for _ in range(120):
@@ -208,25 +236,39 @@ def test_weights_steer_queries_and_are_what_errors_are_measured_by() -> None:
     new = np.where(rng.random(2000) < 0.3, 1 - label, label)
     data = Dataset.of([f"l{i}" for i in label], predictions={"new": [f"l{i}" for i in new]})
     plain, only = (
-        replay(data, new="new", methods=["masa", "adaptive"], budgets=[200], runs=400, weights=weights)
+        replay(
+            data, new="new", methods=["masa", "adaptive"], budgets=[200], runs=400, weights=weights
+        )
         for weights in (None, {"*": {"*": 0}, "l0": {"l0": 1, "l1": 1}})
     )
     masa, adaptive = (curve.mean_squared_error[0] for curve in only.curves)
     assert adaptive < 0.7 * masa  # All queries go to the label that counts.
     assert masa < 0.7 * plain.curves[0].mean_squared_error[0]
-    accuracy = replay(data, new="new", methods=["adaptive"], budgets=[200], runs=400, weights="accuracy").curves[0]
+    accuracy = replay(
+        data, new="new", methods=["adaptive"], budgets=[200], runs=400, weights="accuracy"
+    ).curves[0]
     assert accuracy.mean_squared_error[0] == pytest.approx(0.3 * 0.7 / 200 * 0.9, rel=0.25)
 
 
 def test_bad_weights_are_told() -> None:
-    for weights in ("nothing.json", {}, {"a": 1}, {"a": {"b": "x"}}, {"a": {"b": -1}}, {"cost": {"a": {"b": float("nan")}}}):
+    for weights in (
+        "nothing.json",
+        {},
+        {"a": 1},
+        {"a": {"b": "x"}},
+        {"a": {"b": -1}},
+        {"cost": {"a": {"b": float("nan")}}},
+    ):
         with pytest.raises(UsageError):
             Objective.read(weights)
     with pytest.raises(UsageError, match="which no item has"):
         Objective.read({"zzz": {"b": 1}}).table(("a",), ("b",))
     with pytest.raises(UsageError, match="0 everywhere"):
         Objective.read({"*": {"*": 0}}).table(("a",), ("b",))
-    assert Objective.read('{"a": {"*": 2}}').table(("a", "b"), ("a", "b")).tolist() == [[2.0, 2.0], [1.0, 1.0]]
+    assert Objective.read('{"a": {"*": 2}}').table(("a", "b"), ("a", "b")).tolist() == [
+        [2.0, 2.0],
+        [1.0, 1.0],
+    ]
 
 
 def test_prices_steer_queries() -> None:

@@ -23,7 +23,9 @@ def case(seed: int = 0, items: int = 300) -> tuple[Strata, Column]:
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 3, items)
     answer = np.where(rng.random(items) < 0.7, label, rng.integers(0, 5, items))
-    data = Dataset.of(label.tolist(), predictions={"new": answer.tolist()}, difficulty=rng.random(items))
+    data = Dataset.of(
+        label.tolist(), predictions={"new": answer.tolist()}, difficulty=rng.random(items)
+    )
     return Strata.build(data.label, difficulty=data.difficulty), data.predictions["new"]
 
 
@@ -57,7 +59,10 @@ def test_a_live_sampler_asks_what_the_first_replay_asks(method: str, replacement
     key, seen = np.uint64(kernel.run_key(7, 0)), np.zeros(len(state.counts) + 1, np.int32)
     for _ in range(290):
         (query,) = live.ask(1)
-        assert query.item == strata.items[kernel.advance(plan.design, recorded, plan.rule, state, seen, key, 1)]
+        assert (
+            query.item
+            == strata.items[kernel.advance(plan.design, recorded, plan.rule, state, seen, key, 1)]
+        )
         live.tell(answered(query, answers))
     entries = np.zeros(len(recorded.truth))
     kernel.add_up(plan.design, recorded, state, seen, entries)
@@ -67,7 +72,9 @@ def test_a_live_sampler_asks_what_the_first_replay_asks(method: str, replacement
 
 @settings(deadline=None, max_examples=30)
 @given(st.sampled_from(LIVE), st.booleans(), st.integers(1, 17), st.randoms(use_true_random=False))
-def test_answers_in_any_order_give_the_same_state(method: str, replacement: bool, batch: int, rng: random.Random) -> None:
+def test_answers_in_any_order_give_the_same_state(
+    method: str, replacement: bool, batch: int, rng: random.Random
+) -> None:
     strata, answers = case()
     live = Sampler(strata, method=method, replacement=replacement)
     log: list[Query] = []
@@ -134,7 +141,10 @@ def test_pending_queries_spread_over_the_strata() -> None:
         while one.asked < 1000:
             for query in one.ask(batch):
                 one.tell(answered(query, answers))
-    there, here = (np.array([report.answers for report in stratum_reports(one.tally(), strata)]) for one in (live, sequential))
+    there, here = (
+        np.array([report.answers for report in stratum_reports(one.tally(), strata)])
+        for one in (live, sequential)
+    )
     assert np.abs(there - here).max() < 0.25 * here.mean()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import masa
 from masa.data.dataset import Dataset
-from masa.data.features import Clues
+from masa.data.features import Features
 from masa.data.strata import adaptive_strata
 from masa.inference.counts import true_matrix
 from masa.inference.inverse_probability import weighed
@@ -17,7 +17,7 @@ from masa.sampling.kernels.drawing import run_key
 from masa.sampling.layout import Layout
 from masa.sampling.predictive import Predictive
 from masa.sampling.shrunken import Shrunken
-from masa.sampling.switch import Turning
+from masa.sampling.switch import Switch
 
 NAMES = ("x", "y", "z", "other")
 
@@ -25,30 +25,42 @@ NAMES = ("x", "y", "z", "other")
 class Rewritten:
     """An API that was right in half of the cases and is nearly always now, or one of which a few answers changed."""
 
-    def __init__(self, items: int = 600, *, rewritten: bool = True, right: float = 0.93, seed: int = 0) -> None:
+    def __init__(
+        self, items: int = 600, *, rewritten: bool = True, right: float = 0.93, seed: int = 0
+    ) -> None:
         rng = np.random.default_rng(seed)
         label = rng.integers(0, 3, items)
         old = np.where(rng.random(items) < 0.5, label, rng.integers(0, 4, items))
         better = np.where(rng.random(items) < right, label, rng.integers(0, 4, items))
-        new = better if rewritten else np.where(rng.random(items) < 0.05, rng.integers(0, 4, items), old)
+        new = (
+            better
+            if rewritten
+            else np.where(rng.random(items) < 0.05, rng.integers(0, 4, items), old)
+        )
         self.data = Dataset.of(
-            [NAMES[i] for i in label], predictions={"old": [NAMES[i] for i in old], "new": [NAMES[i] for i in new]}
+            [NAMES[i] for i in label],
+            predictions={"old": [NAMES[i] for i in old], "new": [NAMES[i] for i in new]},
         )
         self.old, self.new = self.data.predictions["old"], self.data.predictions["new"]
-        self.clues = Clues(self.old, np.round(rng.random(items), 2))
-        self.strata = adaptive_strata(self.data.label, None, difficulty=self.clues.confidence)
+        self.features = Features(self.old, np.round(rng.random(items), 2))
+        self.strata = adaptive_strata(self.data.label, None, difficulty=self.features.confidence)
         self.weight = self.strata.item_weight
 
     def layout(self, new: tuple[str, ...] = ()) -> Layout:
-        return Layout.of(self.data.label, self.clues, weight=self.weight, rest=self.strata, new=new)
+        return Layout.of(
+            self.data.label, self.features, weight=self.weight, rest=self.strata, new=new
+        )
 
-    def source(self, seed: int = 0) -> Turning:
-        return Turning(Predictive(self.layout(), self.clues, seed=seed), lambda: Shrunken(self.strata, seed=seed))
+    def source(self, seed: int = 0) -> Switch:
+        return Switch(
+            Predictive(self.layout(), self.features, seed=seed),
+            lambda: Shrunken(self.strata, seed=seed),
+        )
 
     def answer(self, item: int) -> Answer:
         return Answer(item, self.new.values[self.new.codes[item]])
 
-    def play(self, source: Turning, queries: int) -> list[Query]:
+    def play(self, source: Switch, queries: int) -> list[Query]:
         """Ask one at a time."""
         asked: list[Query] = []
         while len(asked) < queries and (more := source.ask(1)):
@@ -61,7 +73,11 @@ class Rewritten:
         places = np.array([query.item for query in asked], np.int64)
         draws = Draws.of([draw for query in asked if (draw := query.draw) is not None])
         answers = Column("new", self.new.values, self.new.codes[places])
-        return weighed(self.layout(), self.strata, places, answers, draws, old=self.old).shift.new.on(NAMES).values
+        return (
+            weighed(self.layout(), self.strata, places, answers, draws, old=self.old)
+            .shift.new.on(NAMES)
+            .values
+        )
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +87,13 @@ def case() -> Rewritten:
 
 def test_after_a_rewrite_the_rest_is_drawn_from_strata(case: Rewritten) -> None:
     asked = case.play(case.source(), 300)
-    inside = [query for query in asked if query.chance == 0.0]
+    inside = [query for query in asked if query.probability == 0.0]
     assert len({query.item for query in asked}) == 300
     assert 200 < len(inside) < 260
     assert asked[-len(inside) :] == inside
-    assert {query.batch for query in inside} == {1 + max(query.batch or 0 for query in asked if query.chance)}
+    assert {query.batch for query in inside} == {
+        1 + max(query.batch or 0 for query in asked if query.probability)
+    }
     assert {query.stratum for query in inside} == set(range(len(case.strata)))
 
 
@@ -83,12 +101,12 @@ def test_after_a_few_changes_it_is_not() -> None:
     few = Rewritten(rewritten=False)
     asked = few.play(few.source(), 600)
     assert len(asked) == 600
-    assert all(query.chance for query in asked)
+    assert all(query.probability for query in asked)
 
 
 def test_a_run_goes_on_from_its_journal_after_the_turn_as_before_it(case: Rewritten) -> None:
     whole = case.play(case.source(seed=3), 200)
-    turn = next(n for n, query in enumerate(whole) if query.chance == 0.0)
+    turn = next(n for n, query in enumerate(whole) if query.probability == 0.0)
     for asked in (turn - 20, turn, turn + 1, turn + 60):
         again = case.source(seed=3)
         for query in whole[:asked]:
@@ -103,7 +121,9 @@ def test_a_run_goes_on_from_its_journal_after_the_turn_as_before_it(case: Rewrit
 def test_all_items_give_the_true_matrix_and_none_is_asked_twice(case: Rewritten) -> None:
     asked = case.play(case.source(), 10_000)
     assert sorted(query.item for query in asked) == list(range(600))
-    np.testing.assert_allclose(case.estimate(asked), true_matrix(case.strata, case.new).on(NAMES).values, atol=1e-9)
+    np.testing.assert_allclose(
+        case.estimate(asked), true_matrix(case.strata, case.new).on(NAMES).values, atol=1e-9
+    )
 
 
 def test_a_run_estimates_as_the_replays_do(case: Rewritten) -> None:
@@ -135,15 +155,19 @@ def test_the_user_is_told_and_may_forbid_it(case: Rewritten) -> None:
     assert any("method adaptive from answer" in note for note in turned.notes)
     assert turned.method == "predictive"
     assert turned.accuracy_change is not None
-    assert turned.accuracy_change.low < turned.accuracy_change.estimate < turned.accuracy_change.high
-    plain = masa.assess(case.data, "replay:new", baseline="old", budget=200, store=None, method="predictive")
+    assert (
+        turned.accuracy_change.low < turned.accuracy_change.estimate < turned.accuracy_change.high
+    )
+    plain = masa.assess(
+        case.data, "replay:new", baseline="old", budget=200, store=None, method="predictive"
+    )
     assert not any("method adaptive" in note for note in plain.notes)
 
 
 def test_what_was_sent_before_the_turn_is_not_drawn_after_it(case: Rewritten) -> None:
     """Calls that failed before the turn are asked again when a run goes on, and only once."""
     whole = case.play(case.source(seed=3), 200)
-    turn = next(n for n, query in enumerate(whole) if query.chance == 0.0)
+    turn = next(n for n, query in enumerate(whole) if query.probability == 0.0)
     failed = {query.item for query in whole[:turn:7]}
     again = case.source(seed=3)
     for query in whole[: turn + 10]:
@@ -167,7 +191,9 @@ def test_intervals_hold_after_the_turn_though_mistakes_are_rare() -> None:
     change = float((rare.new.codes == codes).mean() - (rare.old.codes == old).mean())
     inside = []
     for seed in range(16):
-        found = masa.assess(rare.data, "replay:new", baseline="old", budget=700, store=None, seed=seed)
+        found = masa.assess(
+            rare.data, "replay:new", baseline="old", budget=700, store=None, seed=seed
+        )
         assert found.accuracy_change is not None
         assert any("method adaptive" in note for note in found.notes)
         inside.append(found.accuracy_change.low <= change <= found.accuracy_change.high)
@@ -175,7 +201,16 @@ def test_intervals_hold_after_the_turn_though_mistakes_are_rare() -> None:
     zeros = np.zeros(40, np.int64)
     stratum = np.repeat([0, 1], 20)
     halves, fraction = np.array([0.5, 0.5]), np.array([1 / 20, 0.0])
-    sample = Sample.by_strata(np.arange(40), zeros, zeros, None, lean=0.0, stratum=stratum, share=halves, fraction=fraction)
+    sample = Sample.by_strata(
+        np.arange(40),
+        zeros,
+        zeros,
+        None,
+        lean=0.0,
+        stratum=stratum,
+        share=halves,
+        fraction=fraction,
+    )
     room = sample.of(Table(np.eye(2)))
     assert room.unit == pytest.approx(0.5 / 20)
     assert 0.08 < room.reach(1.96) < 0.12

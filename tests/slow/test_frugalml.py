@@ -27,14 +27,21 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_figure_is_within_a_tenth_of_the_known_one(frugalml: Path, tmp_path: Path, case: Case) -> None:
+def test_every_figure_is_within_a_tenth_of_the_known_one(
+    frugalml: Path, tmp_path: Path, case: Case
+) -> None:
     # The errors of two labels have few parts, so that figures vary more from run to run.
     runs = 40_000 if case.data in ("yelp", "imdb", "waimai", "shop") else 4_000
     study = Study([Stored.open(frugalml / f"{case.data}.parquet")], tmp_path, runs=runs)
     it = study.load(case)
-    again = study.replay(it.data, it, ["uniform", "post-stratified", "masa", "optimal"], replacement=True)
+    again = study.replay(
+        it.data, it, ["uniform", "post-stratified", "masa", "optimal"], replacement=True
+    )
     once = study.replay(it.data, it, ["masa"])
-    found = [*(curve.queries_for_target for curve in again.values()), once["masa"].queries_for_target]
+    found = [
+        *(curve.queries_for_target for curve in again.values()),
+        once["masa"].queries_for_target,
+    ]
     assert found == pytest.approx(KNOWN[str(case)], rel=0.10)
 
 

@@ -31,13 +31,27 @@ def assess(folder: Path, *words: object) -> dict[str, Any]:
 
 
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    keys = ("labels", "predictions", "old", "new", "delta", "accuracy", "frobenius", "surprises", "strata", "answers", "changed")
+    keys = (
+        "labels",
+        "predictions",
+        "old",
+        "new",
+        "delta",
+        "accuracy",
+        "frobenius",
+        "surprises",
+        "strata",
+        "answers",
+        "changed",
+    )
     return all(one[key] == other[key] for key in keys)
 
 
 def rows(folder: Path) -> list[tuple[Any, ...]]:
     with database(folder / ".masa" / "masa.db") as connection:
-        return connection.execute("SELECT number, item, outcome, prediction FROM call ORDER BY run, number").fetchall()
+        return connection.execute(
+            "SELECT number, item, outcome, prediction FROM call ORDER BY run, number"
+        ).fetchall()
 
 
 @pytest.mark.parametrize("concurrency", [1, 32])
@@ -74,9 +88,18 @@ def test_killed_at_random_moments_and_resumed(project: Path, concurrency: int) -
     with Server(delay=delay) as server:
         server.change = strange
         with (project / "reviews.csv").open("w", encoding="utf-8") as file:
-            file.write("id,label,text\n" + "".join(f'r{i},{label},"{text}"\n' for i, (text, label) in enumerate(reviews(count))))
+            file.write(
+                "id,label,text\n"
+                + "".join(
+                    f'r{i},{label},"{text}"\n' for i, (text, label) in enumerate(reviews(count))
+                )
+            )
         configure(project, server, budget="queries = 2900")
-        text = (project / "masa.toml").read_text().replace("concurrency = 4", f"concurrency = {concurrency}")
+        text = (
+            (project / "masa.toml")
+            .read_text()
+            .replace("concurrency = 4", f"concurrency = {concurrency}")
+        )
         if concurrency > 1:
             text += 'rate = "40/s"\n'
         (project / "masa.toml").write_text(text)
@@ -99,7 +122,11 @@ def test_killed_at_random_moments_and_resumed(project: Path, concurrency: int) -
             running.communicate()
             killed += 1
             working += len(server.requests) > before
-            now = {item: prediction for _, item, outcome, prediction in rows(project) if outcome == "answer"}
+            now = {
+                item: prediction
+                for _, item, outcome, prediction in rows(project)
+                if outcome == "answer"
+            }
             assert known.items() <= now.items(), "an answer in the journal is never lost"
             known = now
         assert working > 0.6 * KILLS
@@ -120,12 +147,16 @@ def test_killed_at_random_moments_and_resumed(project: Path, concurrency: int) -
             (other / name).write_text((project / name).read_text().replace('rate = "40/s"\n', ""))
         if concurrency == 1:
             clean = assess(other, "--budget", len(answered))
-            assert list(dict.fromkeys(server.answered)) == texts, "the same items as without interruption"
+            assert list(dict.fromkeys(server.answered)) == texts, (
+                "the same items as without interruption"
+            )
             assert same(found, clean), "and the same result"
         folded = subprocess.run(
             [sys.executable, "-c", FOLD, str(project)], capture_output=True, text=True, check=True, timeout=120
         )  # fmt: skip
-        assert json.loads(folded.stdout) == found["new"], "folding the journal afresh gives what was printed"
+        assert json.loads(folded.stdout) == found["new"], (
+            "folding the journal afresh gives what was printed"
+        )
 
 
 FOLD = """
@@ -146,10 +177,17 @@ print(json.dumps(found.shift.new.values.tolist()))
 """
 
 
-def test_a_full_disk_is_a_clear_error_and_the_run_goes_on_afterwards(project: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_a_clear_error_and_the_run_goes_on_afterwards(
+    project: Path, tmp_path: Path
+) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", disk], check=False).returncode:
+    if (
+        os.geteuid() != 0
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", disk], check=False
+        ).returncode
+    ):
         pytest.skip("needs to mount a small disk, which takes root")
     try:
         with Server() as server:
@@ -160,14 +198,28 @@ def test_a_full_disk_is_a_clear_error_and_the_run_goes_on_afterwards(project: Pa
             left = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - 150_000
             filler.write_bytes(b"x" * left)
             before = len(server.requests)
-            words = [*MASA, "assess", "--old", "label", "--json", "--store", str(store), "--seed", "2"]
-            full = subprocess.run(words, cwd=project, capture_output=True, text=True, timeout=60, check=False)
+            words = [
+                *MASA,
+                "assess",
+                "--old",
+                "label",
+                "--json",
+                "--store",
+                str(store),
+                "--seed",
+                "2",
+            ]
+            full = subprocess.run(
+                words, cwd=project, capture_output=True, text=True, timeout=60, check=False
+            )
             assert full.returncode == 2, full.stdout
             assert json.loads(full.stdout)["error"]["kind"] in ("store", "disk")
             assert "run the same command again" in full.stderr
             assert len(server.requests) > before, "it filled up while the run was under way"
             filler.unlink()
-            done = subprocess.run(words, cwd=project, capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(
+                words, cwd=project, capture_output=True, text=True, timeout=60, check=False
+            )
             found = json.loads(done.stdout)
             assert (found["run"], found["answers"] > 250) == (2, True)
     finally:

@@ -70,8 +70,15 @@ class Demo:
 
     def to_dict(self) -> dict[str, Any]:
         """Give what `masa demo --json` prints: the assessment, and the truth."""
-        accuracy = {"old": self.true.accuracy.old, "new": self.true.accuracy.new, "change": self.true.accuracy.change}
-        return {**self.found.to_dict(), "truth": {"accuracy": accuracy, "frobenius": self.true.norm, "error": self.error}}
+        accuracy = {
+            "old": self.true.accuracy.old,
+            "new": self.true.accuracy.new,
+            "change": self.true.accuracy.change,
+        }
+        return {
+            **self.found.to_dict(),
+            "truth": {"accuracy": accuracy, "frobenius": self.true.norm, "error": self.error},
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +92,9 @@ class Models:
 
     def answer(self, images: Floats, *, updated: bool) -> Floats:
         """Give the probability of each digit for each image (n, 10)."""
-        return np.asarray(self.new.predict_proba(_smaller(images)) if updated else self.old.predict_proba(images))
+        return np.asarray(
+            self.new.predict_proba(_smaller(images)) if updated else self.old.predict_proba(images)
+        )
 
 
 def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None, quiet: bool = False) -> Demo:
@@ -95,14 +104,18 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None, quiet: bo
     with tempfile.TemporaryDirectory(prefix="masa-demo-") as name, serving(models) as server:
         folder = Path(name)
         _write_images(models, folder / "digits.csv")
-        (folder / "masa.toml").write_text(CONFIG.format(url=server.url, rate=RATE), encoding="utf-8")
+        (folder / "masa.toml").write_text(
+            CONFIG.format(url=server.url, rate=RATE), encoding="utf-8"
+        )
         _masa(folder, "baseline", "--budget", str(2 * len(models.labels)), say=say, quiet=quiet)
         server.updated = True
         words = ["--budget", str(BUDGET), "--seed", str(seed)]
         done = _masa(folder, "assess", *words, say=say, quiet=quiet, as_json=True)
     data = answered(models)
     strata = Strata.build(data.label)
-    old, new = (true_matrix(strata, data.predictions[name]) for name in ("old.prediction", "new.prediction"))
+    old, new = (
+        true_matrix(strata, data.predictions[name]) for name in ("old.prediction", "new.prediction")
+    )
     return Demo(Assessment.from_dict(json.loads(done.stdout)), Shift(old, new), data)
 
 
@@ -113,10 +126,19 @@ def _masa(
     say(f"$ masa {' '.join(words)}")
     more = [*(["--json"] if as_json else []), *(["--quiet"] if quiet else [])]
     command = [sys.executable, "-m", "masa", *words, *more]
-    quietly = {"text": True, "stdout": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    done: subprocess.CompletedProcess[str] = subprocess.run(command, cwd=folder, check=False, **quietly)  # type: ignore[call-overload] # noqa: S603
+    done = subprocess.run(  # noqa: S603 - it runs masa itself
+        command,
+        cwd=folder,
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+    )
     if done.returncode not in (0, 1, 3):
-        raise UsageError(f"masa {words[0]} ended with exit code {done.returncode}", hint="its own message stands above")
+        raise UsageError(
+            f"masa {words[0]} ended with exit code {done.returncode}",
+            hint="its own message stands above",
+        )
     if not as_json and not quiet:
         say(done.stdout.rstrip())
     return done
@@ -172,7 +194,9 @@ class Server:
             await asyncio.sleep(3)
         image = np.array(pixels.split(), np.float64)[None, :]
         chances = self._models.answer(image, updated=self.updated)[0]
-        return web.json_response({"digit": int(chances.argmax()), "confidence": float(chances.max())})
+        return web.json_response(
+            {"digit": int(chances.argmax()), "confidence": float(chances.max())}
+        )
 
 
 @contextmanager
@@ -195,17 +219,26 @@ def trained() -> Models:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
     except ImportError as exc:
-        raise MissingPackageError("the demo needs scikit-learn", hint="pip install scikit-learn") from exc
+        raise MissingPackageError(
+            "the demo needs scikit-learn", hint="pip install scikit-learn"
+        ) from exc
     images, labels = load_digits(return_X_y=True)
-    known, asked, truth, label = train_test_split(images, labels, train_size=0.4, stratify=labels, random_state=0)
-    old, new = (make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300)) for _ in range(2))
+    known, asked, truth, label = train_test_split(
+        images, labels, train_size=0.4, stratify=labels, random_state=0
+    )
+    old, new = (
+        make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300)) for _ in range(2)
+    )
     return Models(asked, label.tolist(), old.fit(known, truth), new.fit(_smaller(known), truth))
 
 
 def answered(models: Models) -> Dataset:
     """Ask both versions about every image: the truth, which an assessment does not see."""
     chances = [models.answer(models.images, updated=updated) for updated in (False, True)]
-    answers = {name: probability.argmax(axis=1).tolist() for name, probability in zip(("old", "new"), chances, strict=True)}
+    answers = {
+        name: probability.argmax(axis=1).tolist()
+        for name, probability in zip(("old", "new"), chances, strict=True)
+    }
     return Dataset.of(
         models.labels,
         predictions={f"{name}.prediction": column for name, column in answers.items()},
@@ -225,17 +258,23 @@ def save(data: Dataset, path: Path) -> None:
             rows.writerow(["id", *(column.name for column in columns), "old.confidence"])
             rows.writerows(zip(range(len(data)), *texts, numbers, strict=True))
     except OSError as exc:
-        raise UsageError(f"{path} cannot be written: {exc.strerror}", hint="give another place with --save") from exc
+        raise UsageError(
+            f"{path} cannot be written: {exc.strerror}", hint="give another place with --save"
+        ) from exc
 
 
 def _write_images(models: Models, path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["id", "label", "pixels"])
-        for number, (image, label) in enumerate(zip(models.images.astype(int), models.labels, strict=True)):
+        for number, (image, label) in enumerate(
+            zip(models.images.astype(int), models.labels, strict=True)
+        ):
             rows.writerow([f"image-{number:04}", label, " ".join(map(str, image))])
 
 
 def _smaller(images: Floats) -> Floats:
     """Shrink images from 8 x 8 to 4 x 4 pixels."""
-    return np.asarray(images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(len(images), -1), np.float64)
+    return np.asarray(
+        images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(len(images), -1), np.float64
+    )

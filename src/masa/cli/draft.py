@@ -9,14 +9,17 @@ from masa.data.files import Profile, Table
 from masa.errors import UsageError
 
 LABEL = re.compile(
-    r"^(label|labels|class|target|category|sentiment|y|gold|truth|ground_?truth|true_?label|answer_?key)$", re.IGNORECASE
+    r"^(label|labels|class|target|category|sentiment|y|gold|truth|ground_?truth|true_?label|answer_?key)$",
+    re.IGNORECASE,
 )
 ID = re.compile(r"^(id|uid|uuid|guid|key|item|index|.*[_. -]id|.*Id)$")
 INPUT = re.compile(
     r"text|review|sentence|content|message|input|comment|body|tweet|utterance|question|title|path|file|url|image|audio",
     re.IGNORECASE,
 )
-PREDICTION = re.compile(r"(^|[._ -])(pred|prediction|predicted|answer|output|response|old|new)([._ -]|$)", re.IGNORECASE)
+PREDICTION = re.compile(
+    r"(^|[._ -])(pred|prediction|predicted|answer|output|response|old|new)([._ -]|$)", re.IGNORECASE
+)
 CONFIDENCE = re.compile(r"conf|score|prob|certainty|difficulty", re.IGNORECASE)
 
 
@@ -34,24 +37,43 @@ class Guess:
 def guess(profiles: list[Profile]) -> Guess:
     """Tell from names and contents which column is what; a column is at most one thing."""
     predictions = tuple(
-        column.name for column in profiles if PREDICTION.search(column.name) and not CONFIDENCE.search(column.name)
+        column.name
+        for column in profiles
+        if PREDICTION.search(column.name) and not CONFIDENCE.search(column.name)
     )
-    confidences = [column.name for column in profiles if CONFIDENCE.search(column.name) and column.numeric]
+    confidences = [
+        column.name for column in profiles if CONFIDENCE.search(column.name) and column.numeric
+    ]
     free = [column for column in profiles if column.name not in (*predictions, *confidences)]
     few = [
         c
         for c in free
-        if 2 <= c.distinct <= 1_000 and c.distinct <= max(2, c.rows // 3) and c.filled == c.rows and c.longest <= 100
+        if 2 <= c.distinct <= 1_000
+        and c.distinct <= max(2, c.rows // 3)
+        and c.filled == c.rows
+        and c.longest <= 100
     ]
     label = (
         next((c.name for c in few if LABEL.match(c.name)), None)
-        or min((c for c in few if not ID.match(c.name)), key=lambda c: (c.numeric, c.distinct), default=_NONE).name
+        or min(
+            (c for c in few if not ID.match(c.name)),
+            key=lambda c: (c.numeric, c.distinct),
+            default=_NONE,
+        ).name
     )
     free = [column for column in free if column.name != label]
     id_ = next((c.name for c in free if c.unique and ID.match(c.name)), None)
-    texts = [c for c in free if c.name != id_ and not c.numeric and c.mean_length >= 5 and c.distinct > 1]
+    texts = [
+        c for c in free if c.name != id_ and not c.numeric and c.mean_length >= 5 and c.distinct > 1
+    ]
     text = max(texts, key=lambda c: (bool(INPUT.search(c.name)), c.mean_length), default=_NONE).name
-    return Guess(label or None, id_, (text,) if text else (), predictions, confidences[0] if confidences else None)
+    return Guess(
+        label or None,
+        id_,
+        (text,) if text else (),
+        predictions,
+        confidences[0] if confidences else None,
+    )
 
 
 _NONE = Profile("", 0, 0, 0, 0.0, 0, numeric=False, frequent=())
@@ -61,11 +83,20 @@ def looked_at(table: Table, profiles: list[Profile]) -> str:
     """Say in a few lines what is in a file."""
     lines = [f"{table.source}: {profiles[0].rows if profiles else 0:,} rows looked at"]
     for column in profiles:
-        kind = "numbers" if column.numeric else f"texts of about {column.mean_length:.0f} characters"
+        kind = (
+            "numbers" if column.numeric else f"texts of about {column.mean_length:.0f} characters"
+        )
         missing = f", {column.rows - column.filled:,} empty" if column.filled < column.rows else ""
-        some = ", ".join(repr(value[:20]) for value in column.frequent[:4]) if column.distinct <= 1000 else ""
+        some = (
+            ", ".join(repr(value[:20]) for value in column.frequent[:4])
+            if column.distinct <= 1000
+            else ""
+        )
         each = "all different" if column.unique else f"{column.distinct:,} different"
-        lines.append(f"  {column.name}: {kind}, {each}{missing}" + (f": {some}" if some and not column.unique else ""))
+        lines.append(
+            f"  {column.name}: {kind}, {each}{missing}"
+            + (f": {some}" if some and not column.unique else "")
+        )
     return "\n".join(lines)
 
 
@@ -120,8 +151,14 @@ def written(
 ) -> str:
     """Write the text of a configuration."""
     kind = api.partition(":")[0]
-    client = APIS[kind].replace("{client}", quoted(api)) if kind in APIS else f"client = {quoted(api)}"
-    inputs = quoted(found.input[0]) if len(found.input) == 1 else "[" + ", ".join(map(quoted, found.input)) + "]"
+    client = (
+        APIS[kind].replace("{client}", quoted(api)) if kind in APIS else f"client = {quoted(api)}"
+    )
+    inputs = (
+        quoted(found.input[0])
+        if len(found.input) == 1
+        else "[" + ", ".join(map(quoted, found.input)) + "]"
+    )
     lines = [
         "# What masa assesses. masa validate checks it, masa baseline records what the API answers today,",
         "# masa assess tells whether that has changed.",
@@ -139,7 +176,9 @@ def written(
         f"difficulty = {quoted(found.difficulty)}"
         if found.difficulty
         else '# difficulty = "cheap.confidence"       # a number that tells easy items from hard ones',
-        f"old = {quoted(old)}" if old else '# old = "old.prediction"                # old answers, where there is no baseline',
+        f"old = {quoted(old)}"
+        if old
+        else '# old = "old.prediction"                # old answers, where there is no baseline',
         "",
         "[api]",
         client,
@@ -179,6 +218,10 @@ def save(text: str, path: Path, *, force: bool) -> None:
         with path.open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as exc:
-        raise UsageError(f"{path} exists", hint="give another place with --out, or --force to replace it") from exc
+        raise UsageError(
+            f"{path} exists", hint="give another place with --out, or --force to replace it"
+        ) from exc
     except OSError as exc:
-        raise UsageError(f"{path} cannot be written: {exc.strerror}", hint="give another place with --out") from exc
+        raise UsageError(
+            f"{path} cannot be written: {exc.strerror}", hint="give another place with --out"
+        ) from exc

@@ -31,41 +31,78 @@ app = typer.Typer(
 )
 
 Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="A CSV, JSON-lines or Parquet file, a glob of them in quotes, or a folder.")
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A CSV, JSON-lines or Parquet file, a glob of them in quotes, or a folder.",
+    ),
 ]
 Label = Annotated[str, typer.Option(metavar="COL", help="Column with the true labels.")]
-New = Annotated[str, typer.Option(metavar="COL", help="Column with the predictions of the API that is asked.")]
-Old = Annotated[str | None, typer.Option(metavar="COL", help="Column with what the API answered before.")]
-Id = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column with ids: none may stand twice, and items come in their order.")
+New = Annotated[
+    str, typer.Option(metavar="COL", help="Column with the predictions of the API that is asked.")
 ]
-OldConfidence = Annotated[str | None, typer.Option(metavar="COL", help="Column with the confidence of the old answers.")]
-NewConfidence = Annotated[str | None, typer.Option(metavar="COL", help="Column with the confidence of the new answers.")]
+Old = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column with what the API answered before.")
+]
+Id = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL", help="Column with ids: none may stand twice, and items come in their order."
+    ),
+]
+OldConfidence = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column with the confidence of the old answers.")
+]
+NewConfidence = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column with the confidence of the new answers.")
+]
 Also = Annotated[
     list[str] | None,
-    typer.Option(metavar="COL", help="Column with free answers: a cheap model's first, other vendors'; may be repeated."),
+    typer.Option(
+        metavar="COL",
+        help="Column with free answers: a cheap model's first, other vendors'; may be repeated.",
+    ),
 ]
 TextOf = Annotated[
-    str | None, typer.Option("--text", metavar="COL", help="Column with texts, whose words may tell what changed.")
+    str | None,
+    typer.Option(
+        "--text", metavar="COL", help="Column with texts, whose words may tell what changed."
+    ),
 ]
-ImageOf = Annotated[str | None, typer.Option("--image", metavar="COL", help="Column with names of image files.")]
-SoundOf = Annotated[str | None, typer.Option("--sound", metavar="COL", help="Column with names of WAV files.")]
-CostOf = Annotated[str | None, typer.Option("--cost", metavar="COL", help="Column with the price of each item, to any scale.")]
+ImageOf = Annotated[
+    str | None, typer.Option("--image", metavar="COL", help="Column with names of image files.")
+]
+SoundOf = Annotated[
+    str | None, typer.Option("--sound", metavar="COL", help="Column with names of WAV files.")
+]
+CostOf = Annotated[
+    str | None,
+    typer.Option("--cost", metavar="COL", help="Column with the price of each item, to any scale."),
+]
 GroupOf = Annotated[
     str | None,
-    typer.Option("--group", metavar="COL", help="Column with groups, each to be known as well as the others."),
+    typer.Option(
+        "--group", metavar="COL", help="Column with groups, each to be known as well as the others."
+    ),
 ]
 Unlabelled = Annotated[
     bool | None,
-    typer.Option("--unlabelled", help="Keep rows without a label: they help to tell whether anything changed."),
+    typer.Option(
+        "--unlabelled",
+        help="Keep rows without a label: they help to tell whether anything changed.",
+    ),
 ]
 Weights = Annotated[
     str | None,
     typer.Option(
-        metavar="W", help="What is to be known: 'accuracy', or a JSON file of weights or costs by label and prediction."
+        metavar="W",
+        help="What is to be known: 'accuracy', or a JSON file of weights or costs by label and prediction.",
     ),
 ]
-Difficulty = Annotated[str | None, typer.Option(metavar="COL", help="Column with a number that tells easy items from hard ones.")]
+Difficulty = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Column with a number that tells easy items from hard ones."),
+]
 Levels = Annotated[int, typer.Option(metavar="K", help="Difficulty levels inside each label.")]
 Method = Annotated[
     list[str] | None,
@@ -75,27 +112,60 @@ Method = Annotated[
         "[default: all but the last two, which take longer]",
     ),
 ]
-Budgets = Annotated[str | None, typer.Option(metavar="N,N,...", help="Numbers of queries to report. [default: 500,1000,2000]")]
+Budgets = Annotated[
+    str | None,
+    typer.Option(metavar="N,N,...", help="Numbers of queries to report. [default: 500,1000,2000]"),
+]
 Runs = Annotated[int, typer.Option(metavar="R", help="Assessments a method.")]
-TargetError = Annotated[str, typer.Option(metavar="E", help="Largest error (Frobenius norm) wanted: 0.01 or 1%.")]
-Confidence = Annotated[str, typer.Option(metavar="P", help="Share of runs that must be within it: 0.95 or 95%.")]
-Replacement = Annotated[bool, typer.Option("--with-replacement", help="Items may be asked again, as in the paper.")]
-Exploration = Annotated[str, typer.Option("--a", metavar="A", help="Exploration of masa: a number, or 'theory'.")]
-Mix = Annotated[str | None, typer.Option(metavar="MIX", help="Mix of labels to estimate for: label=share,... or a JSON file.")]
+TargetError = Annotated[
+    str, typer.Option(metavar="E", help="Largest error (Frobenius norm) wanted: 0.01 or 1%.")
+]
+Confidence = Annotated[
+    str, typer.Option(metavar="P", help="Share of runs that must be within it: 0.95 or 95%.")
+]
+Replacement = Annotated[
+    bool, typer.Option("--with-replacement", help="Items may be asked again, as in the paper.")
+]
+Exploration = Annotated[
+    str, typer.Option("--a", metavar="A", help="Exploration of masa: a number, or 'theory'.")
+]
+Mix = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MIX", help="Mix of labels to estimate for: label=share,... or a JSON file."
+    ),
+]
 Seed = Annotated[int, typer.Option(metavar="S", help="Same seed, same numbers.")]
 OptionalData = Annotated[
-    str | None, typer.Argument(metavar="DATA", help="A CSV, JSON-lines or Parquet file, a glob in quotes, or a folder.")
+    str | None,
+    typer.Argument(
+        metavar="DATA", help="A CSV, JSON-lines or Parquet file, a glob in quotes, or a folder."
+    ),
 ]
-OptionalLabel = Annotated[str | None, typer.Option("--label", metavar="COL", help="Column with the true labels.")]
+OptionalLabel = Annotated[
+    str | None, typer.Option("--label", metavar="COL", help="Column with the true labels.")
+]
 Input = Annotated[
-    list[str] | None, typer.Option(metavar="COL", help="Column that the API is shown; may be repeated or separated by commas.")
+    list[str] | None,
+    typer.Option(
+        metavar="COL", help="Column that the API is shown; may be repeated or separated by commas."
+    ),
 ]
 ApiName = Annotated[
-    str | None, typer.Option(metavar="CLIENT", help="replay:COL, python:module:function, http or openai (with masa.toml), ...")
+    str | None,
+    typer.Option(
+        metavar="CLIENT",
+        help="replay:COL, python:module:function, http or openai (with masa.toml), ...",
+    ),
 ]
 PriceOf = Annotated[str | None, typer.Option(metavar="P", help="Money a call, or 'queries-only'.")]
-BudgetOf = Annotated[int | None, typer.Option("--budget", metavar="N", min=1, help="Calls that may be sent at the most.")]
-Money = Annotated[str | None, typer.Option(metavar="M", help="Money that may be spent at the most.")]
+BudgetOf = Annotated[
+    int | None,
+    typer.Option("--budget", metavar="N", min=1, help="Calls that may be sent at the most."),
+]
+Money = Annotated[
+    str | None, typer.Option(metavar="M", help="Money that may be spent at the most.")
+]
 LiveMethod = Annotated[
     str | None,
     typer.Option(
@@ -105,48 +175,104 @@ LiveMethod = Annotated[
     ),
 ]
 OptionalLevels = Annotated[
-    int | None, typer.Option("--levels", metavar="K", help="Difficulty levels inside each label. [default: 3]")
+    int | None,
+    typer.Option("--levels", metavar="K", help="Difficulty levels inside each label. [default: 3]"),
 ]
-OptionalSeed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Same seed, same choice of items. [default: 0]")]
+OptionalSeed = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="S", help="Same seed, same choice of items. [default: 0]"),
+]
 Tolerance = Annotated[
     str | None,
-    typer.Option(metavar="T", help="Change that does not matter: 0.01 or 1% of accuracy; or recall=, precision=, entry=, cost=."),
+    typer.Option(
+        metavar="T",
+        help="Change that does not matter: 0.01 or 1% of accuracy; or recall=, precision=, entry=, cost=.",
+    ),
 ]
-OptionalConfidence = Annotated[str | None, typer.Option("--confidence", metavar="P", help="How sure: 0.95 or 95%.")]
+OptionalConfidence = Annotated[
+    str | None, typer.Option("--confidence", metavar="P", help="How sure: 0.95 or 95%.")
+]
 StopAt = Annotated[
     str | None,
-    typer.Option("--target-error", metavar="E", help="Stop once the error of the shift is at most 0.005 or 0.5%, say."),
+    typer.Option(
+        "--target-error",
+        metavar="E",
+        help="Stop once the error of the shift is at most 0.005 or 0.5%, say.",
+    ),
 ]
-Decide = Annotated[bool | None, typer.Option("--decide", help="Stop as soon as the verdict is certain.")]
+Decide = Annotated[
+    bool | None, typer.Option("--decide", help="Stop as soon as the verdict is certain.")
+]
 Canary = Annotated[
     int | None,
-    typer.Option("--canary", metavar="N", help="Ask N telling items first, and go on only if one of them changed."),
+    typer.Option(
+        "--canary",
+        metavar="N",
+        help="Ask N telling items first, and go on only if one of them changed.",
+    ),
 ]
-CanaryOk = Annotated[bool | None, typer.Option("--canary-ok", help="A canary that saw nothing is exit code 0, not 3.")]
+CanaryOk = Annotated[
+    bool | None,
+    typer.Option("--canary-ok", help="A canary that saw nothing is exit code 0, not 3."),
+]
 StrictOf = Annotated[
-    bool | None, typer.Option("--strict", help="Intervals that hold at all times at once; takes about twice the queries.")
+    bool | None,
+    typer.Option(
+        "--strict", help="Intervals that hold at all times at once; takes about twice the queries."
+    ),
 ]
-FailOn = Annotated[str | None, typer.Option(metavar="WHAT", help="Changes that are exit code 1: any or worse. [default: any]")]
-Concurrency = Annotated[int | None, typer.Option(metavar="N", help="Calls under way at the most. [default: 64]")]
-RateOf = Annotated[str | None, typer.Option("--rate", metavar="R", help="Calls a second at the most: 5, 500/s or 600/min.")]
+FailOn = Annotated[
+    str | None,
+    typer.Option(metavar="WHAT", help="Changes that are exit code 1: any or worse. [default: any]"),
+]
+Concurrency = Annotated[
+    int | None, typer.Option(metavar="N", help="Calls under way at the most. [default: 64]")
+]
+RateOf = Annotated[
+    str | None,
+    typer.Option("--rate", metavar="R", help="Calls a second at the most: 5, 500/s or 600/min."),
+]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Configuration. [default: masa.toml, if there]")
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Configuration. [default: masa.toml, if there]"),
 ]
-StoreFile = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="Where runs are kept. [default: .masa/masa.db]")]
-Name = Annotated[str | None, typer.Option(metavar="NAME", help="What this API and data are called, where a store holds several.")]
+StoreFile = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="FILE", help="Where runs are kept. [default: .masa/masa.db]"),
+]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What this API and data are called, where a store holds several."
+    ),
+]
 Resume = Annotated[int | None, typer.Option(metavar="RUN", help="Go on with this run.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Begin a new run even if one was not finished.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Begin a new run even if one was not finished.")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before paid calls.")]
 RunNumber = Annotated[int, typer.Argument(metavar="RUN", help="Number of a run.")]
-Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a chart: .html, .svg or .png.")]
-Save = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the recorded predictions as CSV.")]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a chart: .html, .svg or .png.")
+]
+Save = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the recorded predictions as CSV.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
-Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more; twice for all.")]
+Verbose = Annotated[
+    int,
+    typer.Option(
+        "--verbose", "-v", count=True, show_default=False, help="Say more; twice for all."
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
-def start(context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     """Print the version or the help when there is nothing else to do."""
     if version:
         import masa
@@ -181,17 +307,32 @@ def replay(
     weights: Weights = None,
     stop: Annotated[
         str | None,
-        typer.Option(metavar="RULE", help="Also run whole assessments, until they stop by themselves: target, decide or budget."),
+        typer.Option(
+            metavar="RULE",
+            help="Also run whole assessments, until they stop by themselves: target, decide or budget.",
+        ),
     ] = None,
     tolerance: Tolerance = None,
     noise: Annotated[
-        str | None, typer.Option(metavar="R", help="In those, old and new answers contradict themselves: 0.01 or 1% of them.")
+        str | None,
+        typer.Option(
+            metavar="R",
+            help="In those, old and new answers contradict themselves: 0.01 or 1% of them.",
+        ),
     ] = None,
     noise_where: Annotated[
-        str, typer.Option(metavar="WHERE", help="evenly, or unsure: only among the least confident fifth.")
+        str,
+        typer.Option(
+            metavar="WHERE", help="evenly, or unsure: only among the least confident fifth."
+        ),
     ] = "evenly",
-    repeat: Annotated[int, typer.Option(metavar="N", help="Items asked twice, by which the noise is known.")] = 500,
-    strict: Annotated[bool, typer.Option("--strict", help="In those, intervals that hold at all times at once (auto).")] = False,
+    repeat: Annotated[
+        int, typer.Option(metavar="N", help="Items asked twice, by which the noise is known.")
+    ] = 500,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="In those, intervals that hold at all times at once (auto)."),
+    ] = False,
     seed: Seed = 0,
     plot: Plot = None,
     as_json: Json = False,
@@ -200,7 +341,7 @@ def replay(
 ) -> None:
     """Tell what each method would have cost. Assesses recorded predictions many times."""
     from masa.replays.replay import read_recorded
-    from masa.replays.whole_runs import Noise, check, rehearsed
+    from masa.replays.whole_runs import Noise, check, with_whole_runs
     from masa.report import chart, terminal
 
     if plot is not None:
@@ -223,11 +364,19 @@ def replay(
         )
         if stop is None and (tolerance is not None or noise is not None or strict):
             raise UsageError(
-                "only whole assessments have a tolerance or noise", hint="play them with --stop target, decide or budget"
+                "only whole assessments have a tolerance or noise",
+                hint="play them with --stop target, decide or budget",
             )
         wild = None if noise is None else Noise(share(noise, "--noise"), noise_where, repeat)
         if stop is not None:
-            check(recorded, stop=stop, replacement=with_replacement, noise=wild, strict=strict, methods=names(method))
+            check(
+                recorded,
+                stop=stop,
+                replacement=with_replacement,
+                noise=wild,
+                strict=strict,
+                methods=names(method),
+            )
         spent = whole_numbers(budgets)
         result = recorded.replay(
             levels=levels,
@@ -244,7 +393,7 @@ def replay(
             progress=progress,
         )
         if stop is not None:
-            result = rehearsed(
+            result = with_whole_runs(
                 result,
                 recorded,
                 stop=stop,
@@ -280,7 +429,8 @@ def assess(
     group: GroupOf = None,
     unlabelled: Unlabelled = None,
     baseline: Annotated[
-        int | None, typer.Option(metavar="RUN", help="Compare with this run. [default: the newest baseline]")
+        int | None,
+        typer.Option(metavar="RUN", help="Compare with this run. [default: the newest baseline]"),
     ] = None,
     difficulty: Difficulty = None,
     levels: OptionalLevels = None,
@@ -305,7 +455,9 @@ def assess(
     name: Name = None,
     resume: Resume = None,
     fresh: Fresh = False,
-    force: Annotated[bool, typer.Option("--force", help="Compare with a baseline that is not comparable.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare with a baseline that is not comparable.")
+    ] = False,
     yes: Yes = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -338,7 +490,9 @@ def plan(
     id: Id = None,
     input: Input = None,
     api: ApiName = None,
-    price: Annotated[str | None, typer.Option(metavar="P", help="Money a query, where the API's is not known.")] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="P", help="Money a query, where the API's is not known.")
+    ] = None,
     old: Old = None,
     old_confidence: OldConfidence = None,
     also: Also = None,
@@ -348,33 +502,51 @@ def plan(
     cost: CostOf = None,
     group: GroupOf = None,
     baseline: Annotated[
-        int | None, typer.Option(metavar="RUN", help="Plan from this run. [default: the newest baseline]")
+        int | None,
+        typer.Option(metavar="RUN", help="Plan from this run. [default: the newest baseline]"),
     ] = None,
     difficulty: Difficulty = None,
     levels: OptionalLevels = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Methods to compare; may be repeated. [default: auto, masa, post-stratified]"),
+        typer.Option(
+            metavar="NAME",
+            help="Methods to compare; may be repeated. [default: auto, masa, post-stratified]",
+        ),
     ] = None,
     changed: Annotated[
         str | None,
-        typer.Option(metavar="C", help="Share of answers that may have changed. [default: as earlier runs found, or 3%]"),
+        typer.Option(
+            metavar="C",
+            help="Share of answers that may have changed. [default: as earlier runs found, or 3%]",
+        ),
     ] = None,
     target_error: Annotated[
         list[str] | None,
-        typer.Option(metavar="E", help="Errors of the shift to price: 1%,0.5%; may be repeated. [default: 2%,1%,0.5%,0.25%]"),
+        typer.Option(
+            metavar="E",
+            help="Errors of the shift to price: 1%,0.5%; may be repeated. [default: 2%,1%,0.5%,0.25%]",
+        ),
     ] = None,
     budgets: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Numbers of queries to tell the worth of. [default: 100,500,2000]")
+        str | None,
+        typer.Option(
+            metavar="N,N,...",
+            help="Numbers of queries to tell the worth of. [default: 100,500,2000]",
+        ),
     ] = None,
     confidence: OptionalConfidence = None,
     mix: Mix = None,
     seed: OptionalSeed = None,
-    runs: Annotated[int, typer.Option(metavar="R", help="Assessments a method that are played.")] = 100,
+    runs: Annotated[
+        int, typer.Option(metavar="R", help="Assessments a method that are played.")
+    ] = 100,
     config: ConfigFile = None,
     store: StoreFile = None,
     name: Name = None,
-    force: Annotated[bool, typer.Option("--force", help="Plan from a baseline that is not comparable.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Plan from a baseline that is not comparable.")
+    ] = False,
     plot: Plot = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -407,7 +579,12 @@ def plan(
             progress=progress,
         )
     if plot is not None:
-        chart.save(chart.replay(found.replay, title=f"If {100 * found.changed:.2g}% of the answers changed"), plot)
+        chart.save(
+            chart.replay(
+                found.replay, title=f"If {100 * found.changed:.2g}% of the answers changed"
+            ),
+            plot,
+        )
     print_json(found.to_dict()) if as_json else terminal.show(terminal.forecast(found))
     say(() if quiet else (*found.notes, *([f"wrote {plot}"] if plot else [])))
 
@@ -420,17 +597,29 @@ def baseline(
     api: ApiName = None,
     price: PriceOf = None,
     take: Annotated[
-        str | None, typer.Option("--import", metavar="COL", help="Take the answers from this column; ask nothing.")
+        str | None,
+        typer.Option(
+            "--import", metavar="COL", help="Take the answers from this column; ask nothing."
+        ),
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FILE", help="File that the imported column is in, with the same --id column."),
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="File that the imported column is in, with the same --id column.",
+        ),
     ] = None,
     import_confidence: Annotated[
         str | None, typer.Option(metavar="COL", help="Column with the confidence of those answers.")
     ] = None,
     unlabelled: Unlabelled = None,
-    repeat: Annotated[int, typer.Option(metavar="N", help="Ask N items twice: how often does the API contradict itself?")] = 0,
+    repeat: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="Ask N items twice: how often does the API contradict itself?"
+        ),
+    ] = 0,
     difficulty: Difficulty = None,
     levels: OptionalLevels = None,
     budget: BudgetOf = None,
@@ -474,7 +663,12 @@ def baseline(
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="replay:COL, a client, 'api' or a name in [apis] of masa.toml.")],
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="replay:COL, a client, 'api' or a name in [apis] of masa.toml."
+        ),
+    ],
     b: Annotated[str, typer.Argument(metavar="B", help="The other one, likewise.")],
     data: OptionalData = None,
     label: OptionalLabel = None,
@@ -527,7 +721,11 @@ def compare(
 
 
 def accept(
-    run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False, quiet: Quiet = False
+    run: RunNumber,
+    config: ConfigFile = None,
+    store: StoreFile = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make a finished run the new baseline. Nothing is asked or paid again."""
     from masa.runs.config import where
@@ -538,9 +736,21 @@ def accept(
         accepted = history.accept(kept, run)
         items, answers = len(history.keys(kept, accepted)), len(journal.past(kept, run).answers)
     if as_json:
-        print_json({"run": accepted.id, "name": accepted.name, "baseline": True, "items": items, "answers": answers})
+        print_json(
+            {
+                "run": accepted.id,
+                "name": accepted.name,
+                "baseline": True,
+                "items": items,
+                "answers": answers,
+            }
+        )
     else:
-        part = f": {answers:,} of {items:,} items, which alone are asked from now on" if answers < items else ""
+        part = (
+            f": {answers:,} of {items:,} items, which alone are asked from now on"
+            if answers < items
+            else ""
+        )
         say(() if quiet else [f"run {accepted.id} is now the baseline of {accepted.name!r}{part}"])
 
 
@@ -551,7 +761,10 @@ def init(
     input: Input = None,
     difficulty: Difficulty = None,
     old: Old = None,
-    api: Annotated[str, typer.Option(metavar="CLIENT", help="http, openai, python:module:function or replay:COL.")] = "http",
+    api: Annotated[
+        str,
+        typer.Option(metavar="CLIENT", help="http, openai, python:module:function or replay:COL."),
+    ] = "http",
     budget: BudgetOf = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write.")] = Path("masa.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
@@ -576,12 +789,17 @@ def init(
         input=tuple(names(input)) or decide_input(found.input, known, asking=asking),
         predictions=found.predictions,
         difficulty=decide(
-            "Column that tells easy items from hard ones (empty for none)", difficulty, found.difficulty, known, asking=asking
+            "Column that tells easy items from hard ones (empty for none)",
+            difficulty,
+            found.difficulty,
+            known,
+            asking=asking,
         ),
     )
     if chosen.label is None:
         raise UsageError(
-            f"no column of {data} looks like labels", hint=f"name it with --label COL; there are {', '.join(known[:20])}"
+            f"no column of {data} looks like labels",
+            hint=f"name it with --label COL; there are {', '.join(known[:20])}",
         )
     path = data if Path(data).is_absolute() else os.path.relpath(data, out.parent)
     draft.save(draft.written(path, chosen, api=api, budget=budget, old=old), out, force=force)
@@ -643,7 +861,9 @@ def difficulty(
     sound: SoundOf = None,
     id: Id = None,
     old: Old = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write its answers and confidences as CSV.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write its answers and confidences as CSV.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = 0,
@@ -654,24 +874,47 @@ def difficulty(
     from masa.replays.savings import saved_queries
     from masa.storage.store import DEFAULT
 
-    given = [(kind, name) for kind, name in zip(KINDS, (text, image, sound), strict=True) if name is not None]
+    given = [
+        (kind, name)
+        for kind, name in zip(KINDS, (text, image, sound), strict=True)
+        if name is not None
+    ]
     if len(given) != 1:
-        raise UsageError("a cheap model is trained on one column", hint="give --text, --image or --sound COL")
+        raise UsageError(
+            "a cheap model is trained on one column", hint="give --text, --image or --sound COL"
+        )
     kind, column = given[0]
     with running(quiet=quiet, verbose=verbose) as progress:
         found = read(data, label=label, id=id, predictions=[old] if old else [], inputs=[column])
-        cheap = cheap_model(found, column, kind=kind, folder=DEFAULT.parent / "cache", progress=progress)
+        cheap = cheap_model(
+            found, column, kind=kind, folder=DEFAULT.parent / "cache", progress=progress
+        )
     saved = None if old is None else saved_queries(cheap, found, found.predictions[old])
     if out is not None:
         save(found, cheap, out)
     if as_json:
-        print_json({"items": len(found), "labels": len(found.label.values), "right": cheap.right, "saves": saved})
+        print_json(
+            {
+                "items": len(found),
+                "labels": len(found.label.values),
+                "right": cheap.right,
+                "saves": saved,
+            }
+        )
         return
-    print(f"The cheap model is right about {cheap.right:.1%} of {len(found):,} items that it was not trained on.")
+    print(
+        f"The cheap model is right about {cheap.right:.1%} of {len(found):,} items that it was not trained on."
+    )
     if saved is not None:
         worth = f"take about {saved:.0%} fewer queries than" if saved >= 0.005 else "do not beat"
         print(f"On the answers in {old!r} strata made of it {worth} one level a label.")
-    say(() if quiet or out is None else [f"wrote {out}: join it to the data, and name its columns with --also and --difficulty"])
+    say(
+        ()
+        if quiet or out is None
+        else [
+            f"wrote {out}: join it to the data, and name its columns with --also and --difficulty"
+        ]
+    )
 
 
 def clients(as_json: Json = False) -> None:
@@ -679,7 +922,9 @@ def clients(as_json: Json = False) -> None:
     from masa.clients import offered
 
     found = offered()
-    print_json({"clients": found}) if as_json else print("\n".join(f"{name}  ({who})" for name, who in found.items()))
+    print_json({"clients": found}) if as_json else print(
+        "\n".join(f"{name}  ({who})" for name, who in found.items())
+    )
 
 
 def history(config: ConfigFile = None, store: StoreFile = None, as_json: Json = False) -> None:
@@ -691,15 +936,26 @@ def history(config: ConfigFile = None, store: StoreFile = None, as_json: Json = 
 
     with opened(where(config, store), make=False) as kept:
         runs = past.runs(kept)
-        baselines = {found.id for name in past.names(kept) if (found := past.current(kept, name)) is not None}
+        baselines = {
+            found.id for name in past.names(kept) if (found := past.current(kept, name)) is not None
+        }
     if as_json:
         keys = ("id", "kind", "name", "created", "finished", "stopped")
-        print_json({"runs": [{**{key: getattr(run, key) for key in keys}, "baseline": run.id in baselines} for run in runs]})
+        print_json(
+            {
+                "runs": [
+                    {**{key: getattr(run, key) for key in keys}, "baseline": run.id in baselines}
+                    for run in runs
+                ]
+            }
+        )
     else:
         terminal.show(terminal.runs(runs, baselines))
 
 
-def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False) -> None:
+def report(
+    run: RunNumber, config: ConfigFile = None, store: StoreFile = None, as_json: Json = False
+) -> None:
     """Show a finished assessment again. Asks nothing."""
     from masa.records import Assessment
     from masa.report import terminal
@@ -710,27 +966,54 @@ def report(run: RunNumber, config: ConfigFile = None, store: StoreFile = None, a
     with opened(where(config, store), make=False) as kept:
         found = history.find(kept, run)
     if found.result is None:
-        raise UsageError(f"run {run} is not finished", hint="masa report shows finished runs; run its command again to finish it")
+        raise UsageError(
+            f"run {run} is not finished",
+            hint="masa report shows finished runs; run its command again to finish it",
+        )
     if found.kind not in ("assess", "compare"):
-        raise UsageError(f"run {run} is a baseline", hint="masa report shows assessments and comparisons")
+        raise UsageError(
+            f"run {run} is a baseline", hint="masa report shows assessments and comparisons"
+        )
     shown = {key: value for key, value in found.result.items() if key != "estimate"}
-    print_json(shown) if as_json else terminal.show(terminal.assessment(Assessment.from_dict(found.result)))
+    print_json(shown) if as_json else terminal.show(
+        terminal.assessment(Assessment.from_dict(found.result))
+    )
 
 
 def take_in(
-    layout: Annotated[str, typer.Argument(metavar="LAYOUT", help="frugalml, hapi, llmdrift or table.")],
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="What you downloaded: a folder, or a file.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write.")] = Path("masa-data"),
-    partial: Annotated[bool, typer.Option("--partial", help="Leave out what is missing instead of refusing it.")] = False,
-    label: Annotated[str, typer.Option(metavar="COL", help="Of a table: the column with the true labels.")] = "label",
-    id: Annotated[str | None, typer.Option(metavar="COL", help="Of a table: the column with ids.")] = None,
+    layout: Annotated[
+        str, typer.Argument(metavar="LAYOUT", help="frugalml, hapi, llmdrift or table.")
+    ],
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="What you downloaded: a folder, or a file.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write.")] = Path(
+        "masa-data"
+    ),
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Leave out what is missing instead of refusing it.")
+    ] = False,
+    label: Annotated[
+        str, typer.Option(metavar="COL", help="Of a table: the column with the true labels.")
+    ] = "label",
+    id: Annotated[
+        str | None, typer.Option(metavar="COL", help="Of a table: the column with ids.")
+    ] = None,
     answers: Annotated[
         list[str] | None,
-        typer.Option(metavar="API@DATE=COL", help="Of a table: a column with answers. [default: those named API.prediction]"),
+        typer.Option(
+            metavar="API@DATE=COL",
+            help="Of a table: a column with answers. [default: those named API.prediction]",
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Of a table: what the data set is called.")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a table: what the data set is called.")
+    ] = None,
     baselines: Annotated[
-        bool, typer.Option(help="Also keep each API's earliest answers as a baseline, in FOLDER/masa.db.")
+        bool,
+        typer.Option(
+            help="Also keep each API's earliest answers as a baseline, in FOLDER/masa.db."
+        ),
     ] = True,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -777,9 +1060,18 @@ def reproduce(
             help="datasets, overview, case-study, table1, tradeoffs, levels, convergence, shifts, speed or all.",
         ),
     ],
-    data: Annotated[Path, typer.Option(metavar="DIR", help="A folder that masa import made, or a download of FrugalML or HAPI.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write tables, charts and pages.")] = Path("masa-paper"),
-    runs: Annotated[int, typer.Option(metavar="R", help="Runs a figure; the paper has 1,500.")] = 1_500,
+    data: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="A folder that masa import made, or a download of FrugalML or HAPI."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where to write tables, charts and pages.")
+    ] = Path("masa-paper"),
+    runs: Annotated[
+        int, typer.Option(metavar="R", help="Runs a figure; the paper has 1,500.")
+    ] = 1_500,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -802,12 +1094,25 @@ def reproduce(
                 findings.append(find(study, name))
                 book.write(findings[-1], out, origin=f"{runs:,} runs, seed {seed}, data of {data}")
         except KeyboardInterrupt:
-            say(() if quiet else [f"what is done is kept in {out}; the same command goes on from there"])
+            say(
+                ()
+                if quiet
+                else [f"what is done is kept in {out}; the same command goes on from there"]
+            )
             raise
         finally:
             first = book.contents(findings, out)
-    print_json({one.what: one.to_dict() for one in findings}) if as_json else terminal.show(summary.findings(findings))
-    say(() if quiet else [*notes, f"wrote {first} and what it leads to: pages, charts (SVG, PNG) and tables (CSV)"])
+    print_json({one.what: one.to_dict() for one in findings}) if as_json else terminal.show(
+        summary.findings(findings)
+    )
+    say(
+        ()
+        if quiet
+        else [
+            *notes,
+            f"wrote {first} and what it leads to: pages, charts (SVG, PNG) and tables (CSV)",
+        ]
+    )
 
 
 def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet = False) -> None:
@@ -816,7 +1121,9 @@ def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet 
     from masa.report import terminal
 
     if save is not None and not save.parent.is_dir():
-        raise UsageError(f"there is no folder {save.parent} to write {save.name} into", hint="make it first")
+        raise UsageError(
+            f"there is no folder {save.parent} to write {save.name} into", hint="make it first"
+        )
     told = terminal.show if not as_json else lambda _: None
     told(case.STORY + "\n")
     result = case.run(seed=seed, say=told, quiet=quiet or as_json)
@@ -829,7 +1136,14 @@ def demo(seed: Seed = 0, save: Save = None, as_json: Json = False, quiet: Quiet 
     told(terminal.assessment(result.found))
     if result.found.shift is not None:
         told("\nThe truth, which masa did not see\n")
-        told(terminal.estimate(result.found.shift, result.true, queries=result.found.queries, items=result.found.items))
+        told(
+            terminal.estimate(
+                result.found.shift,
+                result.true,
+                queries=result.found.queries,
+                items=result.found.items,
+            )
+        )
 
 
 for command in (
@@ -885,7 +1199,10 @@ def flags_of(given: dict[str, Any]) -> dict[str, Any]:
         "assess.tolerance": given.get("tolerance"),
         "assess.confidence": _optional_share(given, "confidence"),
         "assess.target_error": _optional_share(given, "target_error"),
-        **{f"assess.{key}": given.get(key) for key in ("decide", "canary", "canary_ok", "fail_on", "strict")},
+        **{
+            f"assess.{key}": given.get(key)
+            for key in ("decide", "canary", "canary_ok", "fail_on", "strict")
+        },
         "limits.concurrency": given["concurrency"],
         "limits.rate": given["rate"],
     }
@@ -900,65 +1217,95 @@ def _optional_share(given: dict[str, Any], name: str) -> float | None:
 def imported(given: dict[str, Any]) -> "Baseline":
     """Take a baseline over from a column of the data, or of another file with the same ids."""
     from masa.data.dataset import read_answers
-    from masa.runs.baseline import take_over
+    from masa.runs.baseline import import_answers
     from masa.runs.config import Config
     from masa.runs.task import made, recorded
 
     config = Config.load(given["config"], flags_of(given))
     taken, source, confidence = given["take"], given["source"], given["import_confidence"]
-    data = recorded(config, () if source else (taken,), difficulty=confidence if not source else None)
+    data = recorded(
+        config, () if source else (taken,), difficulty=confidence if not source else None
+    )
     if source is None:
         answers, numbers = data.predictions[taken], data.difficulty
     else:
         if config.data.id is None:
-            raise UsageError("answers in another file need ids", hint="name the column of ids with --id COL")
-        places, found = read_answers(source, id=config.data.id, prediction=taken, confidence=confidence).over(data)
+            raise UsageError(
+                "answers in another file need ids", hint="name the column of ids with --id COL"
+            )
+        places, found = read_answers(
+            source, id=config.data.id, prediction=taken, confidence=confidence
+        ).over(data)
         data, answers, numbers = data.take(places), found.answers, found.confidence
     client = None if config.api is None else made(config.api, data, config.data.input)
-    return take_over(data, answers, confidence=numbers, client=client, name=config.name, store=config.store)
+    return import_answers(
+        data, answers, confidence=numbers, client=client, name=config.name, store=config.store
+    )
 
 
 def decide_input(guessed: tuple[str, ...], known: list[str], *, asking: bool) -> tuple[str, ...]:
     """Take the columns that the user says, or else the guess."""
     if not asking:
         return guessed
-    said = typer.prompt("Column that the API is shown (empty for none)", default=", ".join(guessed), err=True)
+    said = typer.prompt(
+        "Column that the API is shown (empty for none)", default=", ".join(guessed), err=True
+    )
     chosen = (said,) if said in known else tuple(names([said]))
     return tuple(name for name in chosen if decide("", name, None, known, asking=False))
 
 
-def decide(what: str, given: str | None, guessed: str | None, known: list[str], *, asking: bool) -> str | None:
+def decide(
+    what: str, given: str | None, guessed: str | None, known: list[str], *, asking: bool
+) -> str | None:
     """Take what was given, or what the user says, or else the guess."""
     if given is None and asking:
         given = typer.prompt(what, default=guessed or "", err=True)
     chosen = guessed if given is None else given
     if chosen and chosen not in known:
-        raise UsageError(f"there is no column {chosen!r}", hint=f"there are {', '.join(known[:20])}")
+        raise UsageError(
+            f"there is no column {chosen!r}", hint=f"there are {', '.join(known[:20])}"
+        )
     return chosen or None
 
 
-def spending(task: "Task", *, yes: bool, repeat: int = 0, other: "Client | None" = None) -> dict[str, Any]:
+def spending(
+    task: "Task", *, yes: bool, repeat: int = 0, other: "Client | None" = None
+) -> dict[str, Any]:
     """Give the budget; without one, show what asking everything would cost and ask, or refuse where nobody can be asked."""
     from masa.records import money_text
     from masa.runs.session import free
     from masa.runs.task import worst_price
 
     budget = task.config.budget
-    if budget.queries is not None or budget.money is not None or (free(task.client) and (other is None or free(other))):
+    if (
+        budget.queries is not None
+        or budget.money is not None
+        or (free(task.client) and (other is None or free(other)))
+    ):
         return {"budget": budget.queries, "money": budget.money}
     asked = [client for client in (task.client, other) if client is not None and not free(client)]
     most = len(task.data) * len(asked) + repeat
     worst = sum(worst_price(client, task.data, repeat=repeat) for client in asked)
-    words = f"up to {most:,} queries" + (f", at the most {money_text(worst)}" if all(client.priced for client in asked) else "")
+    words = f"up to {most:,} queries" + (
+        f", at the most {money_text(worst)}" if all(client.priced for client in asked) else ""
+    )
     if not yes:
         if not sys.stdin.isatty() or not sys.stderr.isatty():
-            raise UsageError(f"no budget was given: this may take {words}", hint="give --budget N or --money M, or --yes for all")
+            raise UsageError(
+                f"no budget was given: this may take {words}",
+                hint="give --budget N or --money M, or --yes for all",
+            )
         if not typer.confirm(f"This may take {words}. Go on?", err=True):
-            raise UsageError("nothing was asked, nothing was spent", hint="give --budget N or --money M to spend less")
+            raise UsageError(
+                "nothing was asked, nothing was spent",
+                hint="give --budget N or --money M to spend less",
+            )
     return {"budget": most}
 
 
-def engagement(task: "Task", *, resume: int | None, fresh: bool, progress: "Progress | None") -> dict[str, Any]:
+def engagement(
+    task: "Task", *, resume: int | None, fresh: bool, progress: "Progress | None"
+) -> dict[str, Any]:
     """Give what every command that asks an API passes on."""
     return {
         "limits": task.config.limit(),
@@ -976,7 +1323,9 @@ def how_to_go_on(run: int, stopped: str, *, resume: bool = True) -> list[str]:
     if stopped not in ("interrupted", "failures"):
         return []
     words = [word for word in sys.argv[1:] if word != "--fresh"]
-    again = shlex.join(["masa", *words, *(["--resume", str(run)] if resume and "--resume" not in words else [])])
+    again = shlex.join(
+        ["masa", *words, *(["--resume", str(run)] if resume and "--resume" not in words else [])]
+    )
     return [f"run {run} is kept; to go on: {again}"]
 
 
@@ -1001,7 +1350,8 @@ def whole_numbers(given: str | None) -> list[int] | None:
         return [int(part) for part in given.split(",")]
     except ValueError as exc:
         raise UsageError(
-            f"budgets are {given!r}", hint="give whole numbers separated by commas: --budgets 500,1000,2000"
+            f"budgets are {given!r}",
+            hint="give whole numbers separated by commas: --budgets 500,1000,2000",
         ) from exc
 
 
@@ -1015,7 +1365,9 @@ def share(given: str, option: str) -> float:
         # In decimals: 99.9 / 100 is not 0.999 in binary.
         return float(Decimal(given.removesuffix("%")) / (100 if given.endswith("%") else 1))
     except ArithmeticError as exc:
-        raise UsageError(f"{option} is {given!r}", hint="give a share such as 0.01, or a percentage such as 1%") from exc
+        raise UsageError(
+            f"{option} is {given!r}", hint="give a share such as 0.01, or a percentage such as 1%"
+        ) from exc
 
 
 def pairs(given: "list[str] | None") -> dict[str, str]:
@@ -1049,7 +1401,9 @@ def shares(given: str | None) -> dict[str, float] | None:
     """
     if given is None:
         return None
-    hint = 'write label=share,label=share; for labels with commas give a JSON file: {"label": share}'
+    hint = (
+        'write label=share,label=share; for labels with commas give a JSON file: {"label": share}'
+    )
     try:
         if given.endswith(".json"):
             given = Path(given).read_text(encoding="utf-8")
@@ -1134,9 +1488,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 141  # As programs that die of SIGPIPE do: whoever read the output has gone.
     except BaseException as exc:
         # SystemExit too: somebody else's exit code must not pass for a verdict.
-        if isinstance(exc, OSError) and (exc.errno == errno.ENOSPC or "No usable temporary directory" in str(exc)):
+        if isinstance(exc, OSError) and (
+            exc.errno == errno.ENOSPC or "No usable temporary directory" in str(exc)
+        ):
             return fail(
-                "disk", f"no space left on the disk: {exc}", "free some and run the same command again", 2, as_json=as_json
+                "disk",
+                f"no space left on the disk: {exc}",
+                "free some and run the same command again",
+                2,
+                as_json=as_json,
             )
         return fail(
             "defect",
@@ -1179,7 +1539,9 @@ def crash_log(exc: BaseException) -> str:
     log = f"masa {masa.__version__}, Python {platform.python_version()}, {platform.platform()}\n\n"
     log += "".join(traceback.format_exception(exc))
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="masa-defect-", suffix=".log", delete=False, encoding="utf-8") as file:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="masa-defect-", suffix=".log", delete=False, encoding="utf-8"
+        ) as file:
             file.write(log)
     except OSError:
         with suppress(OSError):

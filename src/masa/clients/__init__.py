@@ -19,7 +19,11 @@ from masa.errors import ConfigError
 from masa.records import Item, Reply
 
 GROUP = "masa.clients"
-BUILT_IN = {"http": "masa.clients.http", "openai": "masa.clients.openai", "python": "masa.clients.python"}
+BUILT_IN = {
+    "http": "masa.clients.http",
+    "openai": "masa.clients.openai",
+    "python": "masa.clients.python",
+}
 KINDS = ("replay", *BUILT_IN)
 
 
@@ -69,7 +73,9 @@ Factory = Callable[[str, Mapping[str, Any], Context], Client]
 
 def offered() -> dict[str, str]:
     """Give the names of all clients that can be made and who offers them."""
-    return dict.fromkeys(KINDS, "masa") | {point.name: point.value for point in entry_points(group=GROUP)}
+    return dict.fromkeys(KINDS, "masa") | {
+        point.name: point.value for point in entry_points(group=GROUP)
+    }
 
 
 def make(name: str, options: Mapping[str, Any], context: Context) -> Client:
@@ -83,7 +89,8 @@ def make(name: str, options: Mapping[str, Any], context: Context) -> Client:
             close = get_close_matches(kind, list(offered()), 1)
             known = ", ".join(offered())
             raise ConfigError(
-                f"there is no client {kind!r}", hint=f"did you mean {close[0]!r}?" if close else f"there are {known}"
+                f"there is no client {kind!r}",
+                hint=f"did you mean {close[0]!r}?" if close else f"there are {known}",
             )
         factory = points[0].load()
     return factory(argument, options, context)

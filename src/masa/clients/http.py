@@ -9,8 +9,21 @@ from pydantic import Field
 
 from masa.clients import Context
 from masa.clients.options import QUERIES_ONLY, Price, Settings, checked
-from masa.clients.secrets import SECRET, Secrets, refuse_bad_address, refuse_bad_headers, refuse_literal_secrets
-from masa.clients.templates import Path, check_places, filled, places, refuse_what_is_no_json, values_of
+from masa.clients.secrets import (
+    SECRET,
+    Secrets,
+    refuse_bad_address,
+    refuse_bad_headers,
+    refuse_literal_secrets,
+)
+from masa.clients.templates import (
+    Path,
+    check_places,
+    filled,
+    places,
+    refuse_what_is_no_json,
+    values_of,
+)
 from masa.clients.web import Response, Web
 from masa.data.dataset import as_text
 from masa.errors import ConfigError, Failed, Fatal
@@ -45,7 +58,9 @@ class Http:
 
     def __init__(self, options: Options, context: Context) -> None:
         self.columns: Sequence[str] = [
-            name for name in dict.fromkeys(places(options.body) + places(options.url)) if name != "input"
+            name
+            for name in dict.fromkeys(places(options.body) + places(options.url))
+            if name != "input"
         ]
         self._options = options
         self._secrets = Secrets(context.environment)
@@ -66,14 +81,20 @@ class Http:
         """Tell the URL, the body and the paths, as they are written in the settings."""
         options = self._options
         parser = {"label": options.label, "labels": options.labels, "missing": options.missing}
-        headers = {name: value for name, value in options.headers.items() if not SECRET.search(name)}
+        headers = {
+            name: value for name, value in options.headers.items() if not SECRET.search(name)
+        }
         api = f"{options.method} {options.url}" + (f" {headers}" if headers else "")
         return {"api": api, "prompt": options.body, "parser": parser}
 
     async def ask(self, item: Item) -> Reply:
         """Send one request."""
         values = values_of(item)
-        url = filled(self._url, {name: quote(text, safe="") for name, text in values.items()}) if self._placed else self._url
+        url = (
+            filled(self._url, {name: quote(text, safe="") for name, text in values.items()})
+            if self._placed
+            else self._url
+        )
         body = None if self._body is None else filled(self._body, values)
         response = await self._web.send(self._options.method, url, headers=self._headers, body=body)
         try:
@@ -83,7 +104,8 @@ class Http:
                 self._without += 1
                 if self._without >= TELLING and not self._with:
                     raise Fatal(
-                        f"no answer has {self._label.text!r}", hint=f"it has {outline(response.content)}; correct label in [api]"
+                        f"no answer has {self._label.text!r}",
+                        hint=f"it has {outline(response.content)}; correct label in [api]",
                     ) from exc
                 raise Failed(f"an answer without {self._label.text!r}") from exc
             found = self._options.missing
@@ -127,7 +149,10 @@ def outline(content: Any, way: str = "", most: int = 8) -> str:
     'result.label, result.scores[0], model'
     """
     if isinstance(content, dict) and content:
-        ways = [outline(part, f"{way}.{name}" if way else str(name), most) for name, part in list(content.items())[:most]]
+        ways = [
+            outline(part, f"{way}.{name}" if way else str(name), most)
+            for name, part in list(content.items())[:most]
+        ]
     elif isinstance(content, list) and content:
         ways = [outline(content[0], f"{way}[0]", most)]
     else:
@@ -152,7 +177,9 @@ def _finite(value: object) -> float | None:
 
 def _largest(scores: Mapping[str, Any]) -> tuple[str | None, float | None]:
     """Give the name of the largest score; ties go to the name that sorts first, so that they always fall the same way."""
-    numbers = {name: number for name, score in scores.items() if (number := _finite(score)) is not None}
+    numbers = {
+        name: number for name, score in scores.items() if (number := _finite(score)) is not None
+    }
     if not numbers:
         return None, None
     name = min(numbers, key=lambda name: (-numbers[name], name))
@@ -164,7 +191,9 @@ def _with_secrets(content: Any, secrets: Secrets) -> Any:
         return secrets.fill(content)
     if isinstance(content, dict):
         return {name: _with_secrets(part, secrets) for name, part in content.items()}
-    return [_with_secrets(part, secrets) for part in content] if isinstance(content, list) else content
+    return (
+        [_with_secrets(part, secrets) for part in content] if isinstance(content, list) else content
+    )
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> Http:
@@ -179,8 +208,12 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> Http:
     check_places(given.url, context.inputs, where="[api] url")
     if not places(given.body) and not places(given.url):
         raise ConfigError(
-            "[api] sends the same request for every item", hint='put an input column into the body: {text = "{text}"}'
+            "[api] sends the same request for every item",
+            hint='put an input column into the body: {text = "{text}"}',
         )
     if given.price is None:
-        raise ConfigError("[api] does not say what a call costs", hint=f'set price = 0.0015 a call, or price = "{QUERIES_ONLY}"')
+        raise ConfigError(
+            "[api] does not say what a call costs",
+            hint=f'set price = 0.0015 a call, or price = "{QUERIES_ONLY}"',
+        )
     return Http(given, context)

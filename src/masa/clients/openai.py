@@ -10,7 +10,12 @@ from pydantic import Field
 
 from masa.clients import Context
 from masa.clients.options import QUERIES_ONLY, Price, Settings, checked
-from masa.clients.secrets import Secrets, refuse_bad_address, refuse_bad_headers, refuse_literal_secrets
+from masa.clients.secrets import (
+    Secrets,
+    refuse_bad_address,
+    refuse_bad_headers,
+    refuse_literal_secrets,
+)
 from masa.clients.templates import check_places, filled, places, refuse_what_is_no_json, values_of
 from masa.clients.web import Web
 from masa.errors import ConfigError, Failed, MasaError, Refused
@@ -62,19 +67,30 @@ class OpenAI:
         self._options = options
         self._secrets = Secrets(context.environment)
         self._labels = context.labels
-        self.columns: Sequence[str] = [name for name in places(options.prompt) if name not in ("input", "labels")]
+        self.columns: Sequence[str] = [
+            name for name in places(options.prompt) if name not in ("input", "labels")
+        ]
         key = self._secrets.fill(options.key) if options.key else ""
         self._url = f"{self._secrets.fill(options.base_url).rstrip('/')}/chat/completions"
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._headers |= {name: self._secrets.fill(value) for name, value in options.headers.items()}
+        self._headers |= {
+            name: self._secrets.fill(value) for name, value in options.headers.items()
+        }
         self._web = Web(timeout=options.timeout, secrets=self._secrets)
-        self._known = {_plain(label): label for label in context.labels} | {_plain(k): v for k, v in options.labels.items()}
+        self._known = {_plain(label): label for label in context.labels} | {
+            _plain(k): v for k, v in options.labels.items()
+        }
         self.priced = options.price != QUERIES_ONLY
 
     def describe(self) -> Mapping[str, Any]:
         """Tell the model, what it is asked and how it is understood."""
         options = self._options
-        sampling = {"temperature": options.temperature, "seed": options.seed, "max_tokens": options.max_tokens, **options.extra}
+        sampling = {
+            "temperature": options.temperature,
+            "seed": options.seed,
+            "max_tokens": options.max_tokens,
+            **options.extra,
+        }
         return {
             "api": f"{options.base_url.rstrip('/')} {options.model}",
             "prompt": {"system": options.system, "prompt": options.prompt, **sampling},
@@ -84,8 +100,14 @@ class OpenAI:
 
     async def ask(self, item: Item) -> Reply:
         """Send one prompt."""
-        content = (await self._web.send("POST", self._url, headers=self._headers, body=self._request(item))).content
-        if isinstance(content, dict) and "choices" not in content and isinstance(content.get("error"), dict):
+        content = (
+            await self._web.send("POST", self._url, headers=self._headers, body=self._request(item))
+        ).content
+        if (
+            isinstance(content, dict)
+            and "choices" not in content
+            and isinstance(content.get("error"), dict)
+        ):
             # Some gateways send errors with status 200.
             if str(content["error"].get("code")) == "429":
                 raise Refused("error 429 in an answer")
@@ -93,12 +115,24 @@ class OpenAI:
         try:
             choice = content["choices"][0]
             message = choice["message"]
-            version = " ".join(str(part) for part in (content.get("model"), content.get("system_fingerprint")) if part)
-            whole = not message.get("refusal") and choice.get("finish_reason") not in ("length", "content_filter")
+            version = " ".join(
+                str(part)
+                for part in (content.get("model"), content.get("system_fingerprint"))
+                if part
+            )
+            whole = not message.get("refusal") and choice.get("finish_reason") not in (
+                "length",
+                "content_filter",
+            )
             label = self._read(message.get("content")) if whole else None
         except (LookupError, TypeError, AttributeError) as exc:
             raise Failed("an answer without choices") from exc
-        return Reply(label, _confidence(choice), self._secrets.hide(version) or None, self._cost(content.get("usage")))
+        return Reply(
+            label,
+            _confidence(choice),
+            self._secrets.hide(version) or None,
+            self._cost(content.get("usage")),
+        )
 
     async def close(self) -> None:
         """Close the connections."""
@@ -121,7 +155,12 @@ class OpenAI:
             request["logprobs"] = True
         if options.structured:
             properties = {"label": {"type": "string", "enum": list(self._labels)}}
-            schema = {"type": "object", "properties": properties, "required": ["label"], "additionalProperties": False}
+            schema = {
+                "type": "object",
+                "properties": properties,
+                "required": ["label"],
+                "additionalProperties": False,
+            }
             request["response_format"] = {
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "strict": True, "schema": schema},
@@ -173,7 +212,9 @@ class OpenAI:
 
     def _priced(self, sent: int, received: int) -> int:
         per_token = ((self._options.input_price or 0.0), (self._options.output_price or 0.0))
-        return billionths(f"{(max(sent, 0) * per_token[0] + max(received, 0) * per_token[1]) / 1e6:.15f}")
+        return billionths(
+            f"{(max(sent, 0) * per_token[0] + max(received, 0) * per_token[1]) / 1e6:.15f}"
+        )
 
 
 def _whole(value: object) -> int:
@@ -201,20 +242,33 @@ def _confidence(choice: Mapping[str, Any]) -> float | None:
 def make(argument: str, options: Mapping[str, Any], context: Context) -> OpenAI:
     """Make the client from its options."""
     given = checked(Options, {"model": argument, **options} if argument else options, where="[api]")
-    refuse_literal_secrets({"key": given.key, "headers": given.headers, "extra": given.extra}, where="[api]")
+    refuse_literal_secrets(
+        {"key": given.key, "headers": given.headers, "extra": given.extra}, where="[api]"
+    )
     refuse_bad_address(given.base_url, where="[api] base_url")
     refuse_bad_headers(given.headers)
     refuse_what_is_no_json(given.extra, where="[api] extra")
-    twins = [label for label in context.labels if sum(_plain(label) == _plain(other) for other in context.labels) > 1]
+    twins = [
+        label
+        for label in context.labels
+        if sum(_plain(label) == _plain(other) for other in context.labels) > 1
+    ]
     if twins:
         raise ConfigError(
-            f"the labels {', '.join(map(repr, twins[:2]))} cannot be told apart in what a model says", hint="rename one of them"
+            f"the labels {', '.join(map(repr, twins[:2]))} cannot be told apart in what a model says",
+            hint="rename one of them",
         )
     check_places(given.prompt, context.inputs, where="[api] prompt", extra=("labels",))
     if not [name for name in places(given.prompt) if name != "labels"]:
-        raise ConfigError("[api] prompt is the same for every item", hint="write {input} where the item's text belongs")
+        raise ConfigError(
+            "[api] prompt is the same for every item",
+            hint="write {input} where the item's text belongs",
+        )
     if not context.inputs:
-        raise ConfigError("the model has nothing to read", hint="name the input column: --input COL, or [data] input")
+        raise ConfigError(
+            "the model has nothing to read",
+            hint="name the input column: --input COL, or [data] input",
+        )
     by_token = given.input_price is not None and given.output_price is not None
     if given.price is None and not by_token:
         hint = f'set input_price and output_price (money a million tokens), or price = "{QUERIES_ONLY}"'

@@ -40,7 +40,9 @@ def checked(model: type[M], options: Mapping[str, Any], *, where: str) -> M:
 def explained(exc: ValidationError, model: type[BaseModel], *, where: str) -> ConfigError:
     """Put the first thing that is wrong into words."""
     error = first(exc)
-    path = [str(part) for part in error["loc"] if not str(part).startswith(("function-", "literal["))]
+    path = [
+        str(part) for part in error["loc"] if not str(part).startswith(("function-", "literal["))
+    ]
     key = ".".join(path)
     if error["type"] == "extra_forbidden":
         known = list(_inner(model, path[:-1]).model_fields)
@@ -49,13 +51,24 @@ def explained(exc: ValidationError, model: type[BaseModel], *, where: str) -> Co
         return ConfigError(f"{where} has an unknown key {key!r}", hint=hint)
     if error["type"] == "missing":
         return ConfigError(f"{where} needs {key!r}", hint="see docs/config.md for what it means")
-    return ConfigError(f"{where}, {key!r}: {in_words(error)}", hint="see docs/config.md for what may stand there")
+    return ConfigError(
+        f"{where}, {key!r}: {in_words(error)}", hint="see docs/config.md for what may stand there"
+    )
 
 
 def in_words(error: ErrorDetails) -> str:
     """Say what is wrong as masa would."""
-    said = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ").split(", unable to")[0]
-    return said.replace("Input should be", "it should be").replace("a valid integer", "a whole number").replace("a valid ", "a ")
+    said = (
+        error["msg"]
+        .removeprefix("Value error, ")
+        .removeprefix("Assertion failed, ")
+        .split(", unable to")[0]
+    )
+    return (
+        said.replace("Input should be", "it should be")
+        .replace("a valid integer", "a whole number")
+        .replace("a valid ", "a ")
+    )
 
 
 def first(exc: ValidationError) -> ErrorDetails:
@@ -67,6 +80,13 @@ def first(exc: ValidationError) -> ErrorDetails:
 def _inner(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
     for part in path:
         field = model.model_fields.get(part)
-        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())] if field is not None else []
-        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
+        kinds = (
+            [field.annotation, *getattr(field.annotation, "__args__", ())]
+            if field is not None
+            else []
+        )
+        model = next(
+            (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)),
+            model,
+        )
     return model

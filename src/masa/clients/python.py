@@ -62,7 +62,9 @@ class Python:
         """Call the function, with other items where it takes batches."""
         try:
             # Made here, for the loop that runs. Waiting for a free thread is not the function's time.
-            self._slots = self._slots or asyncio.Semaphore(self._options.threads * self._options.batch)
+            self._slots = self._slots or asyncio.Semaphore(
+                self._options.threads * self._options.batch
+            )
             async with self._slots, asyncio.timeout(self._options.timeout):
                 return await (self._call(item) if self._options.batch == 1 else self._join(item))
         except TimeoutError as exc:
@@ -91,7 +93,11 @@ class Python:
     async def _ask_together(self, batch: list[tuple[Item, asyncio.Future[Reply]]]) -> None:
         try:
             answers = await _called(self._function, [_shown(item) for item, _ in batch])
-            if not isinstance(answers, Sequence) or isinstance(answers, str) or len(answers) != len(batch):
+            if (
+                not isinstance(answers, Sequence)
+                or isinstance(answers, str)
+                or len(answers) != len(batch)
+            ):
                 raise Rejected("the function did not give a list with one answer an item")
             replies: list[Reply | CallError] = []
             for answer in answers:
@@ -103,10 +109,14 @@ class Python:
             replies = [exc] * len(batch)
         except Exception as exc:
             log.info("the batch failed", exc_info=exc)
-            replies = [Rejected(f"the answer raised {type(exc).__name__}", said=str(exc))] * len(batch)
+            replies = [Rejected(f"the answer raised {type(exc).__name__}", said=str(exc))] * len(
+                batch
+            )
         for (_, waiting), answer in zip(batch, replies, strict=True):
             if not waiting.done():
-                waiting.set_exception(answer) if isinstance(answer, CallError) else waiting.set_result(answer)
+                waiting.set_exception(answer) if isinstance(
+                    answer, CallError
+                ) else waiting.set_result(answer)
 
 
 def caller(function: Callable[..., Any]) -> Callable[[Item], Awaitable[Reply]]:
@@ -140,7 +150,9 @@ async def _called(function: Callable[..., Any], given: object) -> Any:
         raise Failed(f"the function raised {type(exc).__name__}") from exc
     except (Exception, SystemExit) as exc:
         log.info("the function raised", exc_info=exc)
-        raise Rejected(f"the function raised {type(exc).__name__}", said=f"{exc} ({_where(exc)})") from exc
+        raise Rejected(
+            f"the function raised {type(exc).__name__}", said=f"{exc} ({_where(exc)})"
+        ) from exc
 
 
 async def _in_a_thread(function: Callable[..., Any], given: object) -> Any:
@@ -192,7 +204,9 @@ def reply(answer: Any) -> Reply:
             cost = None if answer.get("cost") is None else billionths(answer["cost"])
             confidence = None if answer.get("confidence") is None else float(answer["confidence"])
         except (MasaError, TypeError, ValueError) as exc:
-            raise Rejected("the function gave a cost or a confidence that is not a number", said=str(exc)) from exc
+            raise Rejected(
+                "the function gave a cost or a confidence that is not a number", said=str(exc)
+            ) from exc
         return Reply(as_text(answer["label"]), confidence, as_text(answer.get("version")), cost)
     if isinstance(answer, list | tuple | set):
         raise Rejected("the function gave a list; give one label, or a dict")
@@ -204,7 +218,9 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> Python:
     given = checked(Options, options, where="[api]")
     module, _, name = argument.partition(":")
     if not module or not name:
-        raise ConfigError(f"the client python:{argument} names no function", hint="write python:module:function")
+        raise ConfigError(
+            f"the client python:{argument} names no function", hint="write python:module:function"
+        )
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -213,17 +229,28 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> Python:
         for part in name.split("."):
             function = getattr(function, part)
     except ModuleNotFoundError as exc:
-        raise ConfigError(f"there is no module {exc.name!r}", hint=f"masa looks in {folder} and where Python does") from exc
+        raise ConfigError(
+            f"there is no module {exc.name!r}", hint=f"masa looks in {folder} and where Python does"
+        ) from exc
     except AttributeError as exc:
-        raise ConfigError(f"the module {module!r} has no {name!r}", hint="write python:module:function") from exc
+        raise ConfigError(
+            f"the module {module!r} has no {name!r}", hint="write python:module:function"
+        ) from exc
     except (Exception, SystemExit) as exc:
         raise ConfigError(
-            f"the module {module!r} cannot be imported: {type(exc).__name__}: {exc}", hint="try python -m " + module
+            f"the module {module!r} cannot be imported: {type(exc).__name__}: {exc}",
+            hint="try python -m " + module,
         ) from exc
     if not callable(function):
         raise ConfigError(f"{argument} is not a function", hint="write python:module:function")
     if given.price is None:
-        raise ConfigError("[api] does not say what a call costs", hint=f'set price = 0.0015 a call, or price = "{QUERIES_ONLY}"')
+        raise ConfigError(
+            "[api] does not say what a call costs",
+            hint=f'set price = 0.0015 a call, or price = "{QUERIES_ONLY}"',
+        )
     if not context.inputs:
-        raise ConfigError("the function has nothing to look at", hint="name the input column: --input COL, or [data] input")
+        raise ConfigError(
+            "the function has nothing to look at",
+            hint="name the input column: --input COL, or [data] input",
+        )
     return Python(argument, function, given)

@@ -19,12 +19,17 @@ class ReplayClient:
 
     columns: Sequence[str] = ()
 
-    def __init__(self, column: Column, options: Options = Options(), *, rows: Ints | None = None) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self, column: Column, options: Options | None = None, *, rows: Ints | None = None
+    ) -> None:
         """Take a column of the data, and where that is a part of what was read its rows (N,)."""
-        self.priced = isinstance(options.price, int)
-        self._price = options.price if isinstance(options.price, int) else 0
+        price = None if options is None else options.price
+        self.priced = isinstance(price, int)
+        self._price = price if isinstance(price, int) else 0
         self._column = column
-        self._place = None if rows is None else {row: place for place, row in enumerate(rows.tolist())}
+        self._place = (
+            None if rows is None else {row: place for place, row in enumerate(rows.tolist())}
+        )
         self._known = tuple(None if value == INVALID else value for value in column.values)
 
     def price(self, _: Item) -> int:

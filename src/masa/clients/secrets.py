@@ -28,7 +28,13 @@ class Secrets:
     def hide(self, text: str) -> str:
         """Take every value out again."""
         for value in sorted(self._used, key=len, reverse=True):
-            for form in {value, quote(value), quote_plus(value), quote(value, safe=""), *_in_json(value)}:
+            for form in {
+                value,
+                quote(value),
+                quote_plus(value),
+                quote(value, safe=""),
+                *_in_json(value),
+            }:
                 text = text.replace(form, "***")
         return text
 
@@ -36,9 +42,15 @@ class Secrets:
         name = match[1]
         value = self._environment.get(name, "").strip()
         if not value:
-            raise ConfigError(f"the environment variable {name} is not set", hint=f"export {name}=... before running masa")
+            raise ConfigError(
+                f"the environment variable {name} is not set",
+                hint=f"export {name}=... before running masa",
+            )
         if not value.isprintable():
-            raise ConfigError(f"the environment variable {name} holds control characters", hint="set it to the key alone")
+            raise ConfigError(
+                f"the environment variable {name} holds control characters",
+                hint="set it to the key alone",
+            )
         self._used.add(value)
         return value
 
@@ -57,7 +69,8 @@ def refuse_literal_secrets(content: Any, *, where: str, name: str = "") -> None:
             refuse_literal_secrets(part, where=where, name=name)
     elif isinstance(content, str) and content and SECRET.search(name) and not _only_places(content):
         raise ConfigError(
-            f"{where}: {name!r} is written out", hint="put it into an environment variable and write ${NAME} in its place"
+            f"{where}: {name!r} is written out",
+            hint="put it into an environment variable and write ${NAME} in its place",
         )
 
 
@@ -70,7 +83,10 @@ def refuse_bad_headers(headers: Mapping[str, str]) -> None:
     """Raise if a header cannot be sent."""
     for name, value in headers.items():
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or not value.isprintable():
-            raise ConfigError(f"[api] headers: {name!r} cannot be sent", hint="a header is a word and a text of one line")
+            raise ConfigError(
+                f"[api] headers: {name!r} cannot be sent",
+                hint="a header is a word and a text of one line",
+            )
 
 
 def refuse_bad_address(url: str, *, where: str) -> None:
@@ -78,9 +94,14 @@ def refuse_bad_address(url: str, *, where: str) -> None:
     try:
         address = urlsplit(VARIABLE.sub("x", url))
     except ValueError as exc:
-        raise ConfigError(f"{where} is not an address: {exc}", hint="write it as https://host/path") from exc
+        raise ConfigError(
+            f"{where} is not an address: {exc}", hint="write it as https://host/path"
+        ) from exc
     if address.scheme not in ("http", "https") or not address.netloc:
         raise ConfigError(f"{where} is not an address", hint="write it as https://host/path")
     if address.username or address.password:
-        raise ConfigError(f"{where} holds a user or a password", hint="send it as a header, from an environment variable")
+        raise ConfigError(
+            f"{where} holds a user or a password",
+            hint="send it as a header, from an environment variable",
+        )
     refuse_literal_secrets(dict(parse_qsl(urlsplit(url).query)), where=where)

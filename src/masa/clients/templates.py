@@ -17,7 +17,10 @@ def refuse_what_is_no_json(content: Any, *, where: str) -> None:
     try:
         json.dumps(content, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as exc:
-        raise ConfigError(f"{where} cannot be sent as JSON: {exc}", hint="write dates and times as texts, in quotes") from exc
+        raise ConfigError(
+            f"{where} cannot be sent as JSON: {exc}",
+            hint="write dates and times as texts, in quotes",
+        ) from exc
 
 
 def places(content: object) -> list[str]:
@@ -28,7 +31,13 @@ def places(content: object) -> list[str]:
     """
     if isinstance(content, str):
         return PLACE.findall(content)
-    inner = content.values() if isinstance(content, Mapping) else content if isinstance(content, list) else ()
+    inner = (
+        content.values()
+        if isinstance(content, Mapping)
+        else content
+        if isinstance(content, list)
+        else ()
+    )
     return [name for part in inner for name in places(part)]
 
 
@@ -50,13 +59,17 @@ def values_of(item: Item) -> dict[str, str]:
     return {"input": item.text, **item.inputs}
 
 
-def check_places(content: object, known: tuple[str, ...], *, where: str, extra: tuple[str, ...] = ()) -> None:
+def check_places(
+    content: object, known: tuple[str, ...], *, where: str, extra: tuple[str, ...] = ()
+) -> None:
     """Raise for a name in braces that is neither an input column nor `input`."""
     for name in places(content):
         if name not in (*known, "input", *extra):
             close = get_close_matches(name, (*known, "input", *extra), 1)
             hint = (
-                f"did you mean {{{close[0]}}}?" if close else f"name it in [data] input, which has {', '.join(known) or 'none'}"
+                f"did you mean {{{close[0]}}}?"
+                if close
+                else f"name it in [data] input, which has {', '.join(known) or 'none'}"
             )
             raise ConfigError(f"{where} names {{{name}}}, which is not an input column", hint=hint)
 
@@ -71,8 +84,14 @@ class Path:
     def __init__(self, text: str) -> None:
         self.text = text
         if not re.fullmatch(r"([^.\[\]]+|\[\d+\])(\.[^.\[\]]+|\[\d+\])*", text):
-            raise ConfigError(f"[api]: {text!r} is no way into an answer", hint="write it as result.items[0].label")
-        self._steps = [int(part[1:-1]) if part[0] == "[" else part for part in re.findall(r"\[\d+\]|[^.\[\]]+", text)]
+            raise ConfigError(
+                f"[api]: {text!r} is no way into an answer",
+                hint="write it as result.items[0].label",
+            )
+        self._steps = [
+            int(part[1:-1]) if part[0] == "[" else part
+            for part in re.findall(r"\[\d+\]|[^.\[\]]+", text)
+        ]
 
     def of(self, content: Any) -> Any:
         """Follow the way; raise LookupError where it ends."""

@@ -47,7 +47,9 @@ class Web:
         self._session: aiohttp.ClientSession | None = None
         self._proxies: dict[str, str | None] = {}
 
-    async def send(self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None) -> Response:
+    async def send(
+        self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None
+    ) -> Response:
         """Send a request and read the answer; every way it can go wrong is one of our errors."""
         session = self._open()
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
@@ -65,7 +67,10 @@ class Web:
         except aiohttp.InvalidURL as exc:
             raise Fatal("the URL cannot be used", hint="write it as https://host/path") from exc
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as exc:
-            raise Fatal("the server's certificate is not trusted", hint="set SSL_CERT_FILE to your own authority's") from exc
+            raise Fatal(
+                "the server's certificate is not trusted",
+                hint="set SSL_CERT_FILE to your own authority's",
+            ) from exc
         except aiohttp.ClientConnectorError as exc:
             if exc.errno in (errno.EMFILE, errno.ENFILE):
                 raise Refused("too many connections for this machine") from exc
@@ -110,7 +115,10 @@ class Web:
         said = content[:2000].decode(errors="replace")
         if status == 429:
             if "insufficient_quota" in said or "credit_balance" in said:
-                raise Fatal("HTTP 429, no credit left", hint="top up the account, then run the same command again")
+                raise Fatal(
+                    "HTTP 429, no credit left",
+                    hint="top up the account, then run the same command again",
+                )
             raise Refused("HTTP 429", retry_after=after)
         if status in (503, 529):
             raise Failed(f"HTTP {status}", overloaded=True, retry_after=after)
@@ -118,9 +126,13 @@ class Web:
             raise Failed(f"HTTP {status}", retry_after=after)
         shown = " ".join(self._secrets.hide(said).split())[:200]
         if status in HOPELESS or 300 <= status < 400:
-            hint = HOPELESS.get(status, f"it redirects to {self._secrets.hide(headers.get('Location', 'nowhere'))}")
+            hint = HOPELESS.get(
+                status, f"it redirects to {self._secrets.hide(headers.get('Location', 'nowhere'))}"
+            )
             said = f" The server said: {shown}" if shown else ""
-            raise Fatal(f"HTTP {status}", hint=hint + said, unless_answered=status in (403, 404, 405))
+            raise Fatal(
+                f"HTTP {status}", hint=hint + said, unless_answered=status in (403, 404, 405)
+            )
         raise Rejected(f"HTTP {status}", said=shown)
 
 
@@ -142,7 +154,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     >>> retry_after({"Retry-After": "2"}), retry_after({"retry-after-ms": "1500"}), retry_after({"Retry-After": "soon"})
     (2.0, 1.5, None)
     """
-    lower = {name.lower(): value for name, value in headers.items() if name.lower().startswith("retry-after")}
+    lower = {
+        name.lower(): value
+        for name, value in headers.items()
+        if name.lower().startswith("retry-after")
+    }
     with suppress(ValueError):
         if "retry-after-ms" in lower:
             return max(0.0, float(lower["retry-after-ms"]) / 1000)

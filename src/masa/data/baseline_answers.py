@@ -15,7 +15,7 @@ ENOUGH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Old:
+class BaselineAnswers:
     """What the API answered before, laid over the data."""
 
     places: Ints
@@ -26,57 +26,64 @@ class Old:
     """(n,) of the answers, where all have one"""
     version: str | None = None
     run: int | None = None
-    again: Mapping[int, bool] = field(default_factory=dict)
+    asked_twice: Mapping[int, bool] = field(default_factory=dict)
     """the places of the items that were asked twice, and whether they were answered differently"""
-    shaky: bool = False
+    noise_seen_before: bool = False
     """whether an earlier run saw the API contradict itself"""
-    same_confidence: bool = False
+    confidence_repeats: bool = False
     """whether the items that were asked twice, and are many, were answered with the same confidence both times"""
-    stands: Floats | None = None
+    weight: Floats | None = None
     """(n,) the share of all items that each stands for, where not all are known; together 1"""
-    beyond: Floats | None = None
+    extra_variance: Floats | None = None
     """(n,) what a residual of it adds to the variance of a sum over all items, for the share of the sum that it is"""
-    lost: float = 0.0
+    uncovered_share: float = 0.0
     """the share of all items of whose label nothing is known"""
-    without: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
     """those labels, and groups"""
-    even: bool = True
+    drawn_evenly: bool = True
     """whether they were asked by chance alone, those of a label alike"""
     notes: tuple[str, ...] = ()
 
     @property
     def repeated(self) -> int:
         """How many items were asked twice."""
-        return len(self.again)
+        return len(self.asked_twice)
 
     @property
     def contradicted(self) -> int:
         """How many of them were answered differently."""
-        return sum(self.again.values())
+        return sum(self.asked_twice.values())
 
     @property
-    def steady(self) -> bool:
+    def repeats_itself(self) -> bool:
         """Whether the API repeats itself: that is what is thought of one that was not asked twice often enough to tell."""
-        return not self.shaky and self.contradicted == 0 and (self.repeated == 0 or self.repeated >= ENOUGH)
+        return (
+            not self.noise_seen_before
+            and self.contradicted == 0
+            and (self.repeated == 0 or self.repeated >= ENOUGH)
+        )
 
 
-def columned(data: Dataset, answers: Column, confidence: str | None = None) -> Old:
+def from_column(data: Dataset, answers: Column, confidence: str | None = None) -> BaselineAnswers:
     """Take the old answers from a column over the data, and their confidence from another."""
-    return Old(np.arange(len(data)), answers, data.numbers.get(confidence or ""))
+    return BaselineAnswers(np.arange(len(data)), answers, data.numbers.get(confidence or ""))
 
 
-def narrowed(data: Dataset, old: Old) -> tuple[Dataset, Old]:
+def narrowed(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, BaselineAnswers]:
     """Keep the items whose old answer is known: they stand for the others, and asked again they tell most of what changed."""
-    if old.stands is None:
+    if old.weight is None:
         return data, old
     kept = data.take(old.places)
     if not kept.labels:
-        raise DataError("the baseline has only answers about items without a label", hint="make a new baseline (masa baseline)")
+        raise DataError(
+            "the baseline has only answers about items without a label",
+            hint="make a new baseline (masa baseline)",
+        )
     notes = [
         f"the baseline has {len(kept):,} of {len(data):,} items: they alone are asked and stand for all, "
         "which the intervals and the error allow for"
     ]
-    known = np.unique(data.label.codes[old.places[old.stands > 0.0]])
+    known = np.unique(data.label.codes[old.places[old.weight > 0.0]])
     without = data.labelled & ~np.isin(data.label.codes, known)
     lost = float(np.count_nonzero(without) / np.count_nonzero(data.labelled))
     names = tuple(data.label.values[code] for code in np.unique(data.label.codes[without]).tolist())
@@ -89,11 +96,18 @@ def narrowed(data: Dataset, old: Old) -> tuple[Dataset, Old]:
     if data.group is not None and kept.group is not None:
         groups = tuple(sorted(set(data.group.values) - set(kept.group.values)))
     if groups:
-        notes.append(f"the baseline has nothing about {len(groups):,} of the groups ({_some(groups)}): they are left out")
+        notes.append(
+            f"the baseline has nothing about {len(groups):,} of the groups ({_some(groups)}): they are left out"
+        )
     place = {before: now for now, before in enumerate(old.places.tolist())}
-    again = {place[before]: twice for before, twice in old.again.items()}
+    again = {place[before]: twice for before, twice in old.asked_twice.items()}
     return kept, replace(
-        old, places=np.arange(len(kept)), again=again, lost=lost, without=names + groups, notes=(*old.notes, *notes)
+        old,
+        places=np.arange(len(kept)),
+        asked_twice=again,
+        uncovered_share=lost,
+        uncovered=names + groups,
+        notes=(*old.notes, *notes),
     )
 
 
@@ -112,5 +126,5 @@ def evenly(data: Dataset, places: Ints, levels: int) -> tuple[Floats, Floats]:
     some = np.where(asked > 0, strata.weight, 0.0)
     label = np.bincount(strata.label, some, len(strata.labels))
     share = some * (strata.label_weight / np.where(label > 0.0, label, 1.0))[strata.label]
-    stands = (share / (share.sum() or 1.0) / np.maximum(asked, 1))[stratum]
-    return stands, stands * (1.0 - asked / strata.size)[stratum]
+    weight = (share / (share.sum() or 1.0) / np.maximum(asked, 1))[stratum]
+    return weight, weight * (1.0 - asked / strata.size)[stratum]

@@ -50,25 +50,45 @@ class Cheap:
 
 
 def helped(
-    data: Dataset, column: str, *, kind: str = "text", folder: Path | None = None, progress: Progress | None = None
+    data: Dataset,
+    column: str,
+    *,
+    kind: str = "text",
+    folder: Path | None = None,
+    progress: Progress | None = None,
 ) -> Dataset:
     """Give the data with the cheap model's answers, under the name `CHEAP`, and its confidence as the difficulty."""
     found = cheap_model(data, column, kind=kind, folder=folder, progress=progress)
-    return replace(data, difficulty=found.confidence, predictions={**data.predictions, CHEAP: found.answers})
+    return replace(
+        data, difficulty=found.confidence, predictions={**data.predictions, CHEAP: found.answers}
+    )
 
 
 def cheap_model(
-    data: Dataset, column: str, *, kind: str = "text", folder: Path | None = None, progress: Progress | None = None
+    data: Dataset,
+    column: str,
+    *,
+    kind: str = "text",
+    folder: Path | None = None,
+    progress: Progress | None = None,
 ) -> Cheap:
     """Train on the labels from a column of texts, or of names of image or sound files, or take what the folder keeps of it."""
     if kind not in KINDS:
-        raise UsageError(f"there is no cheap model for {kind!r}", hint=f"there are {', '.join(KINDS)}")
+        raise UsageError(
+            f"there is no cheap model for {kind!r}", hint=f"there are {', '.join(KINDS)}"
+        )
     if len(data.label.values) < 2 or len(data) < 2 * FOLDS:
         raise DataError(
             f"a cheap model cannot be trained on {len(data):,} items of {len(data.label.values)} labels",
             hint=f"it takes two labels and {2 * FOLDS} items",
         )
-    parts = (VERSION, kind, column, data.fingerprint(), _state_of_files(data, column) if kind != "text" else "")
+    parts = (
+        VERSION,
+        kind,
+        column,
+        data.fingerprint(),
+        _state_of_files(data, column) if kind != "text" else "",
+    )
     name = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
     kept = None if folder is None else folder / f"cheap-{name}.npz"
     if kept is not None and kept.is_file():
@@ -111,7 +131,9 @@ def _cheap(data: Dataset, codes: Ints, confidence: Floats) -> Cheap:
     return Cheap(Column(CHEAP, names, kept.astype(np.int32)), confidence, right)
 
 
-def _out_of_fold(data: Dataset, column: str, kind: str, progress: Progress | None) -> tuple[Ints, Floats]:
+def _out_of_fold(
+    data: Dataset, column: str, kind: str, progress: Progress | None
+) -> tuple[Ints, Floats]:
     """Give the answer, as a place among the labels, and the confidence for every item (N,)."""
     features = _features(data, column, kind)
     luck = np.random.default_rng(0).permutation(len(data))
@@ -122,7 +144,9 @@ def _out_of_fold(data: Dataset, column: str, kind: str, progress: Progress | Non
         others = np.flatnonzero(fold != number)
         trained = np.sort(others[np.argsort(luck[others])[:MOST_TRAINED]])
         mine = np.flatnonzero(fold == number)
-        if len(np.unique(data.label.codes[trained])) == 1:  # Of the rare label all are in this fold.
+        if (
+            len(np.unique(data.label.codes[trained])) == 1
+        ):  # Of the rare label all are in this fold.
             codes[mine], confidence[mine] = data.label.codes[trained[0]], 1.0
             continue
         model = _model(kind)
@@ -146,7 +170,8 @@ def _model(kind: str) -> Any:
         from sklearn.preprocessing import StandardScaler
     except ImportError as exc:
         raise MissingPackageError(
-            "a cheap model needs scikit-learn", hint="pip install 'masa-shift[difficulty]', or name a column with --difficulty"
+            "a cheap model needs scikit-learn",
+            hint="pip install 'masa-shift[difficulty]', or name a column with --difficulty",
         ) from exc
     if kind == "text":
         words = TfidfVectorizer(sublinear_tf=True, max_features=50_000, dtype=np.float32)
@@ -162,7 +187,9 @@ def _features(data: Dataset, column: str, kind: str) -> Callable[[Ints], Any]:
             yield data.item(place).inputs[column]
 
     if data.inputs is None or column not in data.inputs.columns:
-        raise DataError(f"the data has no column {column!r} of texts", hint="read it with inputs=[...]")
+        raise DataError(
+            f"the data has no column {column!r} of texts", hint="read it with inputs=[...]"
+        )
     if kind == "text":
         return lambda places: [
             f"{text} anything" for text in texts(places)
@@ -177,13 +204,21 @@ def image_features(file: Path) -> Floats:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as exc:
-        raise MissingPackageError("images need Pillow", hint="pip install 'masa-shift[difficulty]'") from exc
+        raise MissingPackageError(
+            "images need Pillow", hint="pip install 'masa-shift[difficulty]'"
+        ) from exc
     try:
         with Image.open(file) as image:
             pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE)), np.float64) / 255.0
     except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as exc:
-        raise DataError(f"the image {file} cannot be read: {exc}", hint="give the names of image files, beside the data") from exc
-    tones = [np.histogram(pixels[:, :, channel], bins=8, range=(0.0, 1.0))[0] / SIDE**2 for channel in range(3)]
+        raise DataError(
+            f"the image {file} cannot be read: {exc}",
+            hint="give the names of image files, beside the data",
+        ) from exc
+    tones = [
+        np.histogram(pixels[:, :, channel], bins=8, range=(0.0, 1.0))[0] / SIDE**2
+        for channel in range(3)
+    ]
     return np.concatenate((pixels.ravel(), *tones))
 
 
@@ -196,17 +231,30 @@ def sound_features(file: Path) -> Floats:
             rate, width, channels = sound.getframerate(), sound.getsampwidth(), sound.getnchannels()
             raw = sound.readframes(min(sound.getnframes(), 30 * rate))
     except (OSError, EOFError, ValueError, wave.Error) as exc:
-        raise DataError(f"the sound {file} cannot be read: {exc}", hint="give the names of WAV files, beside the data") from exc
+        raise DataError(
+            f"the sound {file} cannot be read: {exc}",
+            hint="give the names of WAV files, beside the data",
+        ) from exc
     if width not in (1, 2, 4):
-        raise DataError(f"the sound {file} has {8 * width} bits a sample", hint="give WAV files of 8, 16 or 32 bits")
-    samples = np.frombuffer(raw[: len(raw) // (width * channels) * width * channels], {1: "u1", 2: "<i2", 4: "<i4"}[width])
-    mono = samples.reshape(-1, channels).mean(axis=1) / 2.0 ** (8 * width - 1) - (1.0 if width == 1 else 0.0)
+        raise DataError(
+            f"the sound {file} has {8 * width} bits a sample",
+            hint="give WAV files of 8, 16 or 32 bits",
+        )
+    samples = np.frombuffer(
+        raw[: len(raw) // (width * channels) * width * channels],
+        {1: "u1", 2: "<i2", 4: "<i4"}[width],
+    )
+    mono = samples.reshape(-1, channels).mean(axis=1) / 2.0 ** (8 * width - 1) - (
+        1.0 if width == 1 else 0.0
+    )
     padded = np.pad(mono, (0, max(0, FRAME - len(mono))))
     frames = padded[: len(padded) // FRAME * FRAME].reshape(-1, FRAME) * np.hanning(FRAME)
     power = np.abs(np.fft.rfft(frames, axis=1)) ** 2
     edges = np.unique(np.geomspace(1, power.shape[1], BANDS + 1).astype(int))
     loud = np.log10(np.add.reduceat(power, edges[:-1], axis=1) + 1e-9)
-    return np.concatenate((loud.mean(axis=0), loud.max(axis=0), loud.std(axis=0), [np.log10(len(mono) / rate + 1e-3)]))
+    return np.concatenate(
+        (loud.mean(axis=0), loud.max(axis=0), loud.std(axis=0), [np.log10(len(mono) / rate + 1e-3)])
+    )
 
 
 def save(data: Dataset, found: Cheap, file: Path) -> None:
@@ -217,8 +265,14 @@ def save(data: Dataset, found: Cheap, file: Path) -> None:
     try:
         with file.open("w", newline="", encoding="utf-8") as out:
             writer = csv.writer(out)
-            writer.writerow(("row" if data.ids is None else "id", "cheap.prediction", "cheap.confidence"))
+            writer.writerow(
+                ("row" if data.ids is None else "id", "cheap.prediction", "cheap.confidence")
+            )
             answers = np.array(found.answers.values, object)[found.answers.codes]
-            writer.writerows(zip(names.tolist(), answers.tolist(), found.confidence.tolist(), strict=True))
+            writer.writerows(
+                zip(names.tolist(), answers.tolist(), found.confidence.tolist(), strict=True)
+            )
     except OSError as exc:
-        raise UsageError(f"{file} cannot be written: {exc}", hint="choose another place with --out") from exc
+        raise UsageError(
+            f"{file} cannot be written: {exc}", hint="choose another place with --out"
+        ) from exc

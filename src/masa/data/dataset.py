@@ -12,7 +12,18 @@ import numpy.typing as npt
 
 from masa.data.files import Inputs, Table
 from masa.errors import DataError
-from masa.records import INVALID, LONGEST_LABEL, RESERVED, UNLABELLED, Bools, Column, Floats, Ints, Item, in_order
+from masa.records import (
+    INVALID,
+    LONGEST_LABEL,
+    RESERVED,
+    UNLABELLED,
+    Bools,
+    Column,
+    Floats,
+    Ints,
+    Item,
+    in_order,
+)
 
 MAX_LABELS = 1_000
 MAX_PREDICTIONS = 10_000
@@ -73,7 +84,9 @@ class Dataset:
     def texts(self, column: str) -> Iterator[str]:
         """Give the text of an input column, item by item."""
         if self.inputs is None or column not in self.inputs.columns:
-            raise DataError(f"the data has no column {column!r} of texts", hint="read it with inputs=[...]")
+            raise DataError(
+                f"the data has no column {column!r} of texts", hint="read it with inputs=[...]"
+            )
         for place in range(len(self)):
             yield self.item(place).inputs[column]
 
@@ -115,24 +128,43 @@ class Dataset:
         more = {name: np.asarray(column, np.float64) for name, column in (numbers or {}).items()}
         answers = predictions or {}
         shown = {name: [str(text) for text in texts] for name, texts in (inputs or {}).items()}
-        columns: list[Sequence[object] | Floats] = [label, *answers.values(), *shown.values(), *more.values()]
+        columns: list[Sequence[object] | Floats] = [
+            label,
+            *answers.values(),
+            *shown.values(),
+            *more.values(),
+        ]
         columns += [] if group is None else [group]
-        lengths = {len(column) for column in columns} | ({len(hardness)} if hardness is not None else set())
+        lengths = {len(column) for column in columns} | (
+            {len(hardness)} if hardness is not None else set()
+        )
         if lengths != {len(label)} or not len(label):
-            raise DataError(f"columns of {sorted(lengths)} items", hint="give columns of the same length, of one item or more")
+            raise DataError(
+                f"columns of {sorted(lengths)} items",
+                hint="give columns of the same length, of one item or more",
+            )
         for row, value in enumerate(label):
             if as_text(value) in RESERVED or (as_text(value) is None and not unlabelled):
                 raise DataError(
-                    f"{source}, row {row + 1:,}: {value!r} cannot be a label", hint="give every item a label of its own"
+                    f"{source}, row {row + 1:,}: {value!r} cannot be a label",
+                    hint="give every item a label of its own",
                 )
-        for name, column in (*more.items(), *((("the difficulty", hardness),) if hardness is not None else ())):
+        for name, column in (
+            *more.items(),
+            *((("the difficulty", hardness),) if hardness is not None else ()),
+        ):
             if np.isnan(column).any():
                 row = int(np.flatnonzero(np.isnan(column))[0])
-                raise DataError(f"{source}, row {row + 1:,}: {name} is not a number", hint="correct it, or leave the item out")
+                raise DataError(
+                    f"{source}, row {row + 1:,}: {name} is not a number",
+                    hint="correct it, or leave the item out",
+                )
         labels = _coded("label", label, most=MAX_LABELS, missing=UNLABELLED)
         if labels.values == (UNLABELLED,):
             raise DataError(f"no item of {source} has a label", hint="label some of them")
-        coded = {name: _coded(name, column, most=MAX_PREDICTIONS) for name, column in answers.items()}
+        coded = {
+            name: _coded(name, column, most=MAX_PREDICTIONS) for name, column in answers.items()
+        }
         return cls(
             source,
             labels,
@@ -155,10 +187,22 @@ class Dataset:
 
         if self.keys is not None:
             add("keys", self.keys.astype("<i8").tobytes())
-        for role, column in [("label", self.label), ("group", self.group), *sorted(self.predictions.items())]:
+        for role, column in [
+            ("label", self.label),
+            ("group", self.group),
+            *sorted(self.predictions.items()),
+        ]:
             if column is not None:
-                add(role, *(value.encode() for value in column.values), column.codes.astype("<i4").tobytes())
-        for role, numbers in (("difficulty", self.difficulty), ("cost", self.cost), *sorted(self.numbers.items())):
+                add(
+                    role,
+                    *(value.encode() for value in column.values),
+                    column.codes.astype("<i4").tobytes(),
+                )
+        for role, numbers in (
+            ("difficulty", self.difficulty),
+            ("cost", self.cost),
+            *sorted(self.numbers.items()),
+        ):
             if numbers is not None:
                 add(role, numbers.astype("<f8").tobytes())
         return digest.hexdigest()
@@ -188,20 +232,28 @@ def read(
     required = tuple(dict.fromkeys(name for name in (label, id, group) if name is not None))
     shown = tuple(dict.fromkeys(inputs))
     counted = tuple(dict.fromkeys(numbers))
-    plain = tuple(dict.fromkeys(name for name in (difficulty, cost, *counted, *shown) if name is not None))
-    with table.load(texts=tuple(dict.fromkeys((*required, *answers))), numbers=plain, id=id) as rows:
+    plain = tuple(
+        dict.fromkeys(name for name in (difficulty, cost, *counted, *shown) if name is not None)
+    )
+    with table.load(
+        texts=tuple(dict.fromkeys((*required, *answers))), numbers=plain, id=id
+    ) as rows:
         for name in required:
             if name != label:
                 rows.refuse_missing(name)
             elif not unlabelled:
                 rows.refuse_missing(
-                    name, hint="label them, leave them out, or let them only tell whether anything changed: --unlabelled"
+                    name,
+                    hint="label them, leave them out, or let them only tell whether anything changed: --unlabelled",
                 )
             if name != id:
                 rows.refuse_reserved(name)
         labels = rows.labels(label, most=MAX_LABELS, missing=UNLABELLED)
         if labels.values == (UNLABELLED,):
-            raise DataError(f"no row of {table.source} has a value in column {label!r}", hint="label some of them")
+            raise DataError(
+                f"no row of {table.source} has a value in column {label!r}",
+                hint="label some of them",
+            )
         known = {name: rows.labels(name, most=MAX_PREDICTIONS) for name in answers}
         return Dataset(
             source=table.source,
@@ -229,23 +281,36 @@ class Answers:
     def over(self, data: Dataset) -> "tuple[Ints, Answers]":
         """Give the places of the data's items that have an answer, rising, and the answers in that order."""
         if data.ids is None:
-            raise DataError("answers in a file of their own need ids", hint="name the column of ids with --id COL")
+            raise DataError(
+                "answers in a file of their own need ids",
+                hint="name the column of ids with --id COL",
+            )
         row = {name: number for number, name in enumerate(self.ids.tolist())}
-        places = np.array([place for place, name in enumerate(data.ids.tolist()) if name in row], np.int64)
+        places = np.array(
+            [place for place, name in enumerate(data.ids.tolist()) if name in row], np.int64
+        )
         rows = np.array([row[data.ids[place]] for place in places.tolist()], np.int64)
         if not len(rows):
-            raise DataError(f"no id of {data.source} has an answer", hint="are these the ids of the same items?")
+            raise DataError(
+                f"no id of {data.source} has an answer", hint="are these the ids of the same items?"
+            )
         confidence = None if self.confidence is None else self.confidence[rows]
         return places, Answers(self.ids[rows], _taken(self.answers, rows), confidence)
 
 
-def read_answers(source: str | Path, *, id: str, prediction: str, confidence: str | None = None) -> Answers:
+def read_answers(
+    source: str | Path, *, id: str, prediction: str, confidence: str | None = None
+) -> Answers:
     """Read predictions by id from a file."""
     numbers = () if confidence is None else (confidence,)
-    with Table.open(source).load(texts=tuple(dict.fromkeys((id, prediction))), numbers=numbers, id=id) as rows:
+    with Table.open(source).load(
+        texts=tuple(dict.fromkeys((id, prediction))), numbers=numbers, id=id
+    ) as rows:
         rows.refuse_missing(id)
         answers = rows.labels(prediction, most=MAX_PREDICTIONS)
-        return Answers(rows.ids(id), answers, None if confidence is None else rows.number(confidence))
+        return Answers(
+            rows.ids(id), answers, None if confidence is None else rows.number(confidence)
+        )
 
 
 def as_text(value: object) -> str | None:
@@ -288,7 +353,9 @@ def _keys(inputs: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Ints:
 def _in_memory(inputs: Mapping[str, Sequence[str]]) -> Inputs:
     texts = [text.encode() for row in zip(*inputs.values(), strict=True) for text in row]
     return Inputs(
-        tuple(inputs), b"".join(texts), np.concatenate(([0], np.cumsum([len(text) for text in texts]))).astype(np.int64)
+        tuple(inputs),
+        b"".join(texts),
+        np.concatenate(([0], np.cumsum([len(text) for text in texts]))).astype(np.int64),
     )
 
 
@@ -297,15 +364,25 @@ def _coded(name: str, column: Sequence[object], *, most: int, missing: str = INV
     texts = [missing if value in (None, UNLABELLED) else value for value in known]
     values = in_order(tuple(set(texts)))
     if any(len(value) > LONGEST_LABEL for value in values):
-        raise DataError(f"{name!r} has a value of more than {LONGEST_LABEL} characters", hint="is it the right column?")
+        raise DataError(
+            f"{name!r} has a value of more than {LONGEST_LABEL} characters",
+            hint="is it the right column?",
+        )
     if len(values) > most:
-        raise DataError(f"{name!r} has {len(values):,} different values, more than {most:,}", hint="is it the right column?")
+        raise DataError(
+            f"{name!r} has {len(values):,} different values, more than {most:,}",
+            hint="is it the right column?",
+        )
     code = {value: place for place, value in enumerate(values)}
     return Column(name, values, np.fromiter((code[text] for text in texts), np.int32, len(texts)))
 
 
 def _notes(label: Column, predictions: Iterable[Column]) -> tuple[str, ...]:
-    return (*_without(label), *_lone_labels(label), *(note for column in predictions for note in oddities(label, column)))
+    return (
+        *_without(label),
+        *_lone_labels(label),
+        *(note for column in predictions for note in oddities(label, column)),
+    )
 
 
 def _without(label: Column) -> Iterator[str]:
@@ -316,7 +393,11 @@ def _without(label: Column) -> Iterator[str]:
 
 def _lone_labels(label: Column) -> Iterator[str]:
     counts = np.bincount(label.codes, minlength=len(label.values))
-    lone = [repr(name) for name, count in zip(label.values, counts, strict=True) if count == 1 and name != UNLABELLED]
+    lone = [
+        repr(name)
+        for name, count in zip(label.values, counts, strict=True)
+        if count == 1 and name != UNLABELLED
+    ]
     if len(lone) == 1:
         yield f"only one item has the label {lone[0]}; it is a stratum of its own"
     elif lone:
@@ -330,7 +411,9 @@ def oddities(label: Column, answers: Column) -> Iterator[str]:
         missing = int(np.count_nonzero(answers.codes == answers.values.index(INVALID)))
         yield f"{answers.name!r} has no prediction for {missing:,} of {len(answers.codes):,} items; they count as {INVALID}"
     plain = {_plain(name): name for name in label.values}
-    strangers = [name for name in answers.values if name not in label.values and name not in RESERVED]
+    strangers = [
+        name for name in answers.values if name not in label.values and name not in RESERVED
+    ]
     for name in strangers:
         if _plain(name) in plain:
             yield (

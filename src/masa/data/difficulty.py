@@ -13,7 +13,11 @@ class Source:
 
 
 def choose(
-    columns: Collection[str], *, difficulty: str | None = None, old: str | None = None, old_confidence: str | None = None
+    columns: Collection[str],
+    *,
+    difficulty: str | None = None,
+    old: str | None = None,
+    old_confidence: str | None = None,
 ) -> Source:
     """Take the column named for it, else the confidence of the old answers, else none.
 
@@ -27,7 +31,11 @@ def choose(
     if difficulty is not None:
         return Source(difficulty, repr(difficulty))
     sure = beside(columns, old, old_confidence)
-    return Source(None, "") if sure is None else Source(sure, f"{sure!r}, the confidence of the old answers")
+    return (
+        Source(None, "")
+        if sure is None
+        else Source(sure, f"{sure!r}, the confidence of the old answers")
+    )
 
 
 def beside(columns: Collection[str], answers: str | None, given: str | None = None) -> str | None:

@@ -64,7 +64,7 @@ class _Numbers(dict[str, int]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clues:
+class Features:
     """The old answers of all items, and what else is free."""
 
     old: Column

@@ -25,7 +25,16 @@ import numpy as np
 import numpy.typing as npt
 
 from masa.errors import DataError
-from masa.records import INVALID, LONGEST_LABEL, RESERVED, UNLABELLED, Column, Floats, Ints, in_order
+from masa.records import (
+    INVALID,
+    LONGEST_LABEL,
+    RESERVED,
+    UNLABELLED,
+    Column,
+    Floats,
+    Ints,
+    in_order,
+)
 
 FORMATS = {
     ".csv": "csv",
@@ -77,7 +86,10 @@ class Table:
         formats = {_format(file) for file in files}
         if len(formats) > 1:
             kinds = ", ".join(sorted(formats))
-            raise DataError(f"{source} holds files of several kinds: {kinds}", hint="name one kind: 'folder/*.csv'")
+            raise DataError(
+                f"{source} holds files of several kinds: {kinds}",
+                hint="name one kind: 'folder/*.csv'",
+            )
         look = {"csv": _csv_scan, "json": _json_scan, "parquet": _parquet_scan}[formats.pop()]
         scans: list[Scan] = []
         with duckdb.connect() as connection:
@@ -95,7 +107,9 @@ class Table:
         return [name for name in first if all(name in other for other in others)]
 
     @contextmanager
-    def load(self, *, texts: Sequence[str], numbers: Sequence[str], id: str | None = None) -> Iterator["Rows"]:
+    def load(
+        self, *, texts: Sequence[str], numbers: Sequence[str], id: str | None = None
+    ) -> Iterator["Rows"]:
         """Read these columns into a table of DuckDB's, which goes to disk when memory is short.
 
         Rows come in the order of their ids, so that the order in the files does not matter, or else as they stand.
@@ -110,18 +124,31 @@ class Table:
             try:
                 selects = []
                 for scan in self.scans:
-                    wanted = [f"{scan.fields[name].label} AS {alias}" for name, alias in text.items()]
-                    wanted += [f"{scan.fields[name].plain} AS {alias}" for name, alias in number.items()]
+                    wanted = [
+                        f"{scan.fields[name].label} AS {alias}" for name, alias in text.items()
+                    ]
+                    wanted += [
+                        f"{scan.fields[name].plain} AS {alias}" for name, alias in number.items()
+                    ]
                     selects.append(f"SELECT {', '.join(wanted)} FROM {scan.over(scan.files)}")
                 connection.execute(f"CREATE TEMP TABLE loaded AS {' UNION ALL '.join(selects)}")
                 if id is None:
-                    connection.execute("CREATE TEMP VIEW rows AS SELECT rowid AS place, * FROM loaded")
+                    connection.execute(
+                        "CREATE TEMP VIEW rows AS SELECT rowid AS place, * FROM loaded"
+                    )
                 else:
-                    connection.execute(f"CREATE TEMP TABLE rows AS SELECT rowid AS place, * FROM loaded ORDER BY {text[id]}")
+                    connection.execute(
+                        f"CREATE TEMP TABLE rows AS SELECT rowid AS place, * FROM loaded ORDER BY {text[id]}"
+                    )
                     connection.execute("DROP TABLE loaded")
-                rows = Rows(self, connection, text, number, order="place" if id is None else "rowid")
+                rows = Rows(
+                    self, connection, text, number, order="place" if id is None else "rowid"
+                )
                 if not rows.ask("SELECT count(*) FROM rows")[0][0]:
-                    raise DataError(f"{self.source} has columns but no rows", hint="give a file with labelled items")
+                    raise DataError(
+                        f"{self.source} has columns but no rows",
+                        hint="give a file with labelled items",
+                    )
                 yield rows
             finally:
                 connection.close()
@@ -136,15 +163,15 @@ class Table:
                 if field.problem or not name:
                     continue
                 looked = f"SELECT {field.label} AS value FROM {scan.over(scan.files)} LIMIT {most}"
-                frequent = (
-                    "SELECT value, count(*) AS times FROM looked WHERE value NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 8"
-                )
+                frequent = "SELECT value, count(*) AS times FROM looked WHERE value NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 8"
                 asked = (
                     "SELECT count(*), count(value), count(DISTINCT value), avg(length(value)), max(length(value)), "
                     f"count(try_cast(value AS DOUBLE)), "
                     f"(SELECT list(value ORDER BY times DESC, value) FROM ({frequent})) FROM looked"
                 )
-                row = connection.execute(f"WITH looked AS MATERIALIZED ({looked}) {asked}").fetchall()[0]
+                row = connection.execute(
+                    f"WITH looked AS MATERIALIZED ({looked}) {asked}"
+                ).fetchall()[0]
                 rows, filled, distinct, mean, longest, numbers, most_frequent = row
                 profiles.append(
                     Profile(
@@ -164,12 +191,20 @@ class Table:
         for scan in self.scans:
             if name in scan.fields:
                 if problem := scan.fields[name].problem:
-                    hint = JSON_HINT if scan.function == "read_json" else "masa needs one label, text or number a row"
+                    hint = (
+                        JSON_HINT
+                        if scan.function == "read_json"
+                        else "masa needs one label, text or number a row"
+                    )
                     raise DataError(f"column {name!r} of {scan.files[0]} {problem}", hint=hint)
                 continue
             names = [column for column in scan.fields if column]
-            close = get_close_matches(name, names, 1) or [c for c in names if c.casefold() == name.casefold()]
-            listed = ", ".join(repr(column) for column in names[:20]) + (", ..." if len(names) > 20 else "")
+            close = get_close_matches(name, names, 1) or [
+                c for c in names if c.casefold() == name.casefold()
+            ]
+            listed = ", ".join(repr(column) for column in names[:20]) + (
+                ", ..." if len(names) > 20 else ""
+            )
             raise DataError(
                 f"{scan.files[0]} has no column {name!r}",
                 hint=f"did you mean {close[0]!r}?" if close else f"its columns are {listed}",
@@ -220,9 +255,13 @@ class Rows:
             place -= size
         return f"{files[-1][1]}, row {place + 1:,}"
 
-    def refuse_missing(self, name: str, *, hint: str = "fill it in, or leave those rows out of the file") -> None:
+    def refuse_missing(
+        self, name: str, *, hint: str = "fill it in, or leave those rows out of the file"
+    ) -> None:
         """Raise if a column has an empty value."""
-        missing, first = self.ask(f"SELECT count(*), min(place) FROM rows WHERE {self.text[name]} IS NULL")[0]
+        missing, first = self.ask(
+            f"SELECT count(*), min(place) FROM rows WHERE {self.text[name]} IS NULL"
+        )[0]
         if missing:
             more = f" ({missing:,} rows have none)" if missing > 1 else ""
             raise DataError(f"{self.where(first)}: no value in column {name!r}{more}", hint=hint)
@@ -230,7 +269,9 @@ class Rows:
     def refuse_reserved(self, name: str) -> None:
         """Raise if a column uses a name that masa keeps for outcomes."""
         column, reserved = self.text[name], ", ".join(literal(word) for word in RESERVED)
-        found = self.ask(f"SELECT place, {column} FROM rows WHERE {column} IN ({reserved}) ORDER BY place LIMIT 1")
+        found = self.ask(
+            f"SELECT place, {column} FROM rows WHERE {column} IN ({reserved}) ORDER BY place LIMIT 1"
+        )
         if found:
             place, value = found[0]
             message = f"{self.where(place)}: column {name!r} has the value {value!r}, a name masa keeps for itself"
@@ -264,19 +305,31 @@ class Rows:
             )
         known = in_order(tuple(values))
         kind = f"kind_of_{self.text[name]}"
-        self.connection.execute(f"CREATE OR REPLACE TYPE {kind} AS ENUM ({', '.join(map(literal, known))})")
-        return Column(name, known, self._fetch(f"enum_code({text}::{kind})::INTEGER").astype(np.int32))
+        self.connection.execute(
+            f"CREATE OR REPLACE TYPE {kind} AS ENUM ({', '.join(map(literal, known))})"
+        )
+        return Column(
+            name, known, self._fetch(f"enum_code({text}::{kind})::INTEGER").astype(np.int32)
+        )
 
     def number(self, name: str, *, low: float | None = None) -> Floats:
         """Give a column of numbers, none of them missing or NaN; finite and not below low, if that is given."""
         column = self.numbers[name]
         number = f"try_cast({column} AS DOUBLE)"
-        bad = f"{number} IS NULL OR isnan({number})" + ("" if low is None else f" OR {number} < {low} OR isinf({number})")
-        for place, value in self.ask(f"SELECT place, {column} FROM rows WHERE {bad} ORDER BY place LIMIT 1"):
+        bad = f"{number} IS NULL OR isnan({number})" + (
+            "" if low is None else f" OR {number} < {low} OR isinf({number})"
+        )
+        for place, value in self.ask(
+            f"SELECT place, {column} FROM rows WHERE {bad} ORDER BY place LIMIT 1"
+        ):
             wanted = "a number" if low is None else f"a number of {low:g} or more"
             wrong = "no value" if value is None else f"{_short(value)}, which is not {wanted}"
             comma = value is not None and re.fullmatch(r"-?[0-9]*,[0-9]+", value)
-            hint = "write decimals with a point" if comma else "correct it, or leave the row out of the file"
+            hint = (
+                "write decimals with a point"
+                if comma
+                else "correct it, or leave the row out of the file"
+            )
             raise DataError(f"{self.where(place)}: column {name!r} has {wrong}", hint=hint)
         return self._fetch(number).astype(np.float64)
 
@@ -295,7 +348,11 @@ class Rows:
             parts = ["'row'", "place", f"coalesce({self.text[label]}, '')"]
         # With their lengths, so that no two lists of texts look alike.
         whole = ", ".join(f"length(({part})::VARCHAR), ({part})::VARCHAR" for part in parts)
-        return self._fetch(f"md5_number_lower(concat_ws(chr(31), {whole}))").astype(np.uint64).view(np.int64)
+        return (
+            self._fetch(f"md5_number_lower(concat_ws(chr(31), {whole}))")
+            .astype(np.uint64)
+            .view(np.int64)
+        )
 
     def inputs(self, names: Sequence[str]) -> "Inputs":
         """Give the texts of the input columns, kept on disk: a million of them would not fit in memory."""
@@ -354,7 +411,10 @@ def _csv_scan(_: duckdb.DuckDBPyConnection, file: str) -> Scan:
             delimiter = max(",\t;|", key=re.sub(r'"[^"]*"', "", line).count)
             while line.count('"') % 2 and (more := lines.readline()):
                 line += more
-            names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter, strict=True), [])]
+            names = [
+                name.strip()
+                for name in next(csv.reader([line], delimiter=delimiter, strict=True), [])
+            ]
     except (OSError, UnicodeError, EOFError, csv.Error) as exc:
         raise DataError(f"{file} cannot be read: {exc}", hint="save it as CSV in UTF-8") from exc
     if not names:
@@ -383,16 +443,27 @@ def _json_scan(connection: duckdb.DuckDBPyConnection, file: str) -> Scan:
         _refuse_bad_lines(file)
         raise DataError(f"{file} holds no JSON objects", hint=JSON_HINT)
     fields = {name: _field(name, kind) for name, kind in types.items()}
-    fields |= {name: Field(_whole(field.label), field.plain) for name, field in fields.items() if types[name] == "JSON"}
+    fields |= {
+        name: Field(_whole(field.label), field.plain)
+        for name, field in fields.items()
+        if types[name] == "JSON"
+    }
     bases = [(name, re.sub(r"_[0-9]+$", "", name).casefold()) for name in types]
     if any(other != name and other.casefold() == base for name, base in bases for other in types):
         # DuckDB calls a key that differs from another only in case by another name, under which it then finds nothing.
         objects = f"read_json_objects({_paths([file])}{_compression(file)})"
-        keys = [row[0] for row in connection.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM {objects}").fetchall()]
+        keys = [
+            row[0]
+            for row in connection.execute(
+                f"SELECT DISTINCT unnest(json_keys(json)) FROM {objects}"
+            ).fetchall()
+        ]
         for key in keys:
             twins = sorted(other for other in keys if other.casefold() == key.casefold())
             if len(twins) > 1:
-                fields[key] = Field("", "", f"has a twin that differs only in case: {', '.join(map(repr, twins))}")
+                fields[key] = Field(
+                    "", "", f"has a twin that differs only in case: {', '.join(map(repr, twins))}"
+                )
         fields = {name: field for name, field in fields.items() if name in keys}
     columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in types)
     return Scan((file,), "read_json", f", columns={{{columns}}}{_compression(file)}", fields)
@@ -400,12 +471,17 @@ def _json_scan(connection: duckdb.DuckDBPyConnection, file: str) -> Scan:
 
 def _parquet_scan(connection: duckdb.DuckDBPyConnection, file: str) -> Scan:
     types = _types(connection, f"read_parquet({_paths([file])}, hive_partitioning=false)", file)
-    return Scan((file,), "read_parquet", "", {name: _field(name, kind) for name, kind in types.items()})
+    return Scan(
+        (file,), "read_parquet", "", {name: _field(name, kind) for name, kind in types.items()}
+    )
 
 
 def _types(connection: duckdb.DuckDBPyConnection, scan: str, file: str) -> dict[str, str]:
     with _translated(file):
-        return {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
+        return {
+            str(row[0]): str(row[1])
+            for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()
+        }
 
 
 def _field(name: str, kind: str) -> Field:
@@ -415,7 +491,10 @@ def _field(name: str, kind: str) -> Field:
     if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
         number = f"try_cast({quoted(name)} AS DOUBLE)"
         whole = f"{number} = trunc({number}) AND abs({number}) < 1e15"
-        return Field(f"CASE WHEN isnan({number}) THEN NULL WHEN {whole} THEN {number}::BIGINT::VARCHAR ELSE {plain} END", plain)
+        return Field(
+            f"CASE WHEN isnan({number}) THEN NULL WHEN {whole} THEN {number}::BIGINT::VARCHAR ELSE {plain} END",
+            plain,
+        )
     return Field(f"nullif({plain}, '')", plain)
 
 
@@ -487,9 +566,15 @@ def _translated(source: str) -> Iterator[None]:
         elif "duplicate key" in said:
             what, hint = "an object has a key twice", "give each key once"
         elif "unterminated quote" in said:
-            what, hint = "a quote is opened and not closed", 'double the quotes inside quoted texts: ""'
+            what, hint = (
+                "a quote is opened and not closed",
+                'double the quotes inside quoted texts: ""',
+            )
         elif "state machine" in said:
-            what, hint = "not well-formed CSV", "look for mixed line endings or stray quotes; save the file again as CSV"
+            what, hint = (
+                "not well-formed CSV",
+                "look for mixed line endings or stray quotes; save the file again as CSV",
+            )
         else:
             # What follows a brace is likely to be the user's.
             what = said.splitlines()[0].split("Error: ", 1)[-1].split("{")[0]
@@ -500,9 +585,15 @@ def _translated(source: str) -> Iterator[None]:
 def _files(source: str) -> list[str]:
     path = Path(source)
     if path.is_dir():
-        files = sorted(str(file) for file in path.rglob("*") if file.is_file() and _format(str(file)) and not _hidden(file, path))
+        files = sorted(
+            str(file)
+            for file in path.rglob("*")
+            if file.is_file() and _format(str(file)) and not _hidden(file, path)
+        )
         if not files:
-            raise DataError(f"{source} holds no data files", hint=f"masa reads {', '.join(FORMATS)}")
+            raise DataError(
+                f"{source} holds no data files", hint=f"masa reads {', '.join(FORMATS)}"
+            )
     elif path.is_file():
         files = [source]
     else:
@@ -513,7 +604,8 @@ def _files(source: str) -> list[str]:
         if not _format(file):
             kinds = ", ".join(FORMATS)
             raise DataError(
-                f"{file}: masa does not know this kind of file", hint=f"save it as CSV or Parquet; masa reads {kinds}"
+                f"{file}: masa does not know this kind of file",
+                hint=f"save it as CSV or Parquet; masa reads {kinds}",
             )
         if file != file.encode(errors="replace").decode():
             raise DataError(f"the name of {file!r} is not UTF-8", hint="rename the file")
@@ -524,10 +616,15 @@ def _missing(path: Path, source: str) -> DataError:
     if path.exists():
         return DataError(f"{source} is not a file", hint="give a file, a glob or a folder")
     if glob.has_magic(source):
-        return DataError(f"no file matches {source}", hint="give a file, a glob in quotes or a folder")
+        return DataError(
+            f"no file matches {source}", hint="give a file, a glob in quotes or a folder"
+        )
     beside = [str(file) for file in path.parent.iterdir()] if path.parent.is_dir() else []
     close = get_close_matches(source, beside, 1)
-    return DataError(f"{source} does not exist", hint=f"did you mean {close[0]}?" if close else "give a file, a glob or a folder")
+    return DataError(
+        f"{source} does not exist",
+        hint=f"did you mean {close[0]}?" if close else "give a file, a glob or a folder",
+    )
 
 
 def _hidden(file: Path, folder: Path) -> bool:

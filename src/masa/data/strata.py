@@ -7,7 +7,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from masa.data.dataset import Dataset
-from masa.data.features import Clues
+from masa.data.features import Features
 from masa.errors import UsageError
 from masa.records import UNLABELLED, Bools, Codes, Column, Floats, Ints
 
@@ -101,8 +101,14 @@ class Strata:
         [0.25, 0.75]
         """
         if not 1 <= levels <= MAX_LEVELS:
-            raise UsageError(f"levels is {levels}", hint=f"give a whole number from 1 to {MAX_LEVELS}")
-        kind = np.full(len(label.codes), -1, np.int64) if by is None else _kinds(label.codes, by.codes, 0 if mix_by else few)
+            raise UsageError(
+                f"levels is {levels}", hint=f"give a whole number from 1 to {MAX_LEVELS}"
+            )
+        kind = (
+            np.full(len(label.codes), -1, np.int64)
+            if by is None
+            else _kinds(label.codes, by.codes, 0 if mix_by else few)
+        )
         width = 1 if by is None else len(by.values) + 1
         part = label.codes.astype(np.int64) * width + kind + 1
         level = np.zeros(len(part), np.int64)
@@ -132,7 +138,7 @@ def mixed(
     *,
     levels: int,
     mix: Mapping[str, float] | None,
-    stands: Floats | None = None,
+    weight: Floats | None = None,
     all_items: bool = False,
 ) -> Strata:
     """Split a data set by label and difficulty, for a mix of its labels or of its groups.
@@ -140,22 +146,42 @@ def mixed(
     Where the items are part of more, each stands for a share of all (N,), or of those of its label or group that are in the mix.
     """
     group = data.group
-    by_group = group is not None and mix is not None and set(mix) <= set(group.values) - set(data.labels)
+    by_group = (
+        group is not None and mix is not None and set(mix) <= set(group.values) - set(data.labels)
+    )
     by = group if by_group else None
-    strata = Strata.build(data.label, difficulty=difficulty, levels=levels, mix=mix, by=by, mix_by=by_group, all_items=all_items)
-    if stands is None:
+    strata = Strata.build(
+        data.label,
+        difficulty=difficulty,
+        levels=levels,
+        mix=mix,
+        by=by,
+        mix_by=by_group,
+        all_items=all_items,
+    )
+    if weight is None:
         return strata
-    part = np.zeros(len(data), np.int32) if mix is None else data.label.codes if by is None else by.codes
+    part = (
+        np.zeros(len(data), np.int32)
+        if mix is None
+        else data.label.codes
+        if by is None
+        else by.codes
+    )
     counts = strata.item_weight
-    mine = np.where(counts > 0.0, stands, 0.0)
+    mine = np.where(counts > 0.0, weight, 0.0)
     together = np.bincount(part, mine)
-    return strata.weighing(mine * (np.bincount(part, counts) / np.where(together > 0.0, together, 1.0))[part])
+    return strata.weighing(
+        mine * (np.bincount(part, counts) / np.where(together > 0.0, together, 1.0))[part]
+    )
 
 
 def _kinds(label: Codes, by: Codes, few: int) -> Ints:
     """Give the code of each item (N,), or -1 for those that too few items of its label share."""
     width = int(by.max()) + 1
-    _, inverse, count = np.unique(label.astype(np.int64) * width + by, return_inverse=True, return_counts=True)
+    _, inverse, count = np.unique(
+        label.astype(np.int64) * width + by, return_inverse=True, return_counts=True
+    )
     return np.where(count[inverse] < few, -1, by).astype(np.int64)
 
 
@@ -196,14 +222,24 @@ def _shares(column: Column, counts: Bools, mix: Mapping[str, float] | None) -> F
             )
     missing = [name for name in names if name not in mix]
     if missing:
-        raise UsageError(f"mix gives no share for {_some(missing)}", hint="name every one; a share may be 0")
+        raise UsageError(
+            f"mix gives no share for {_some(missing)}", hint="name every one; a share may be 0"
+        )
     shares = np.array([float(mix.get(name, 0.0)) for name in column.values])
-    bad = [name for name, share in zip(column.values, shares, strict=True) if not (np.isfinite(share) and share >= 0)]
+    bad = [
+        name
+        for name, share in zip(column.values, shares, strict=True)
+        if not (np.isfinite(share) and share >= 0)
+    ]
     if bad:
-        raise UsageError(f"mix gives {bad[0]!r} the share {mix[bad[0]]}", hint="shares are numbers of 0 or more")
+        raise UsageError(
+            f"mix gives {bad[0]!r} the share {mix[bad[0]]}", hint="shares are numbers of 0 or more"
+        )
     largest = shares.max()
     if largest == 0.0:
-        raise UsageError("mix gives everything the share 0", hint="at least one share must be above 0")
+        raise UsageError(
+            "mix gives everything the share 0", hint="at least one share must be above 0"
+        )
     shares = shares / largest  # Before the sum, which huge shares would overflow.
     return np.asarray(shares / shares.sum() * each)
 
@@ -217,19 +253,33 @@ LEAST, SHARE = 30, 500
 """Items that a label and an old answer must share for a stratum of their own: so many, and one in so many of all."""
 
 
-def paired_strata(label: Column, clues: Clues, *, levels: int = 3, mix: Mapping[str, float] | None = None) -> Strata:
+def paired_strata(
+    label: Column, features: Features, *, levels: int = 3, mix: Mapping[str, float] | None = None
+) -> Strata:
     """Split the items by label, old answer and the confidence of the old answer."""
     least = max(LEAST, len(label.codes) // SHARE)
-    return Strata.build(label, difficulty=clues.confidence, levels=levels, mix=mix, by=clues.old, few=least)
+    return Strata.build(
+        label, difficulty=features.confidence, levels=levels, mix=mix, by=features.old, few=least
+    )
 
 
 def adaptive_strata(
-    label: Column, cheap: Column | None, *, difficulty: Floats | None, levels: int = 3, mix: Mapping[str, float] | None = None
+    label: Column,
+    cheap: Column | None,
+    *,
+    difficulty: Floats | None,
+    levels: int = 3,
+    mix: Mapping[str, float] | None = None,
 ) -> Strata:
     """Split the items by label, by whether a cheap model is right about them, and by difficulty."""
     if cheap is None:
         return Strata.build(label, difficulty=difficulty, levels=levels, mix=mix)
     code = {name: place for place, name in enumerate(cheap.values)}
-    right = np.array([code.get(name, -1) for name in label.values], np.int64)[label.codes] == cheap.codes
+    right = (
+        np.array([code.get(name, -1) for name in label.values], np.int64)[label.codes]
+        == cheap.codes
+    )
     by = Column(cheap.name, ("wrong", "right"), right.astype(np.int32))
-    return Strata.build(label, difficulty=difficulty, levels=min(levels, 2), mix=mix, by=by, few=FEW)
+    return Strata.build(
+        label, difficulty=difficulty, levels=min(levels, 2), mix=mix, by=by, few=FEW
+    )

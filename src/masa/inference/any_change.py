@@ -6,10 +6,10 @@ from math import sqrt
 
 import numpy as np
 
-from masa.data.baseline_answers import Old
+from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
 from masa.data.features import ranks
-from masa.inference.estimate import Estimated
+from masa.inference.estimate import Estimate
 from masa.inference.readings import Looks
 from masa.inference.sample import Sample
 from masa.inference.spread import normal
@@ -29,7 +29,7 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class AnyChange:
     """Whether anything changed, and what shows it."""
 
     said: str
@@ -37,13 +37,17 @@ class Moved:
     proof: str = ""
 
 
-def differences(data: Dataset, old: Old, places: Ints, answers: Column) -> tuple[list[int], dict[int, ChangedItem]]:
+def differences(
+    data: Dataset, old: BaselineAnswers, places: Ints, answers: Column
+) -> tuple[list[int], dict[int, ChangedItem]]:
     """Give the places whose old and new answers are both known, and the items where they differ, by place."""
     before = np.full(len(data), -1, np.int32)
     before[old.places] = old.answers.codes
     both: list[int] = []
     differing: dict[int, ChangedItem] = {}
-    for place, code, then in zip(places.tolist(), answers.codes.tolist(), before[places].tolist(), strict=True):
+    for place, code, then in zip(
+        places.tolist(), answers.codes.tolist(), before[places].tolist(), strict=True
+    ):
         was, new = old.answers.values[then] if then >= 0 else ERROR, answers.values[code]
         if ERROR in (was, new):
             continue
@@ -55,73 +59,93 @@ def differences(data: Dataset, old: Old, places: Ints, answers: Column) -> tuple
 
 
 def moved(
-    found: Estimated | None,
-    old: Old,
+    found: Estimate | None,
+    old: BaselineAnswers,
     compared_to: list[int],
     differing: Mapping[int, ChangedItem],
     *,
     confidence: Mapping[int, float] | None = None,
     looks: Looks | None = None,
-) -> Moved:
+) -> AnyChange:
     """Say whether anything changed.
 
     For an API that repeats itself any answer that differs is proof; so is a confidence (by place) that moved, if it was seen to
     repeat those too. For one that contradicts itself more answers must differ than that explains.
     """
-    if not old.steady:
-        return _beyond_noise(found, old, compared_to, differing, looks) if differing else Moved("no sign")
+    if not old.repeats_itself:
+        return (
+            _beyond_noise(found, old, compared_to, differing, looks)
+            if differing
+            else AnyChange("no sign")
+        )
     if differing:
-        return Moved("yes", f"{len(differing):,} of {len(compared_to):,} answers differ")
-    if old.same_confidence and old.confidence is not None and confidence:
+        return AnyChange("yes", f"{len(differing):,} of {len(compared_to):,} answers differ")
+    if old.confidence_repeats and old.confidence is not None and confidence:
         apart = sum(abs(old.confidence[place] - now) > SAME for place, now in confidence.items())
         if apart:
-            return Moved("yes", f"the confidence of {apart:,} of {len(confidence):,} answers is not what it was")
-    return Moved("no sign")
+            return AnyChange(
+                "yes",
+                f"the confidence of {apart:,} of {len(confidence):,} answers is not what it was",
+            )
+    return AnyChange("no sign")
 
 
 def _beyond_noise(
-    found: Estimated | None, old: Old, compared_to: list[int], differing: Mapping[int, ChangedItem], looks: Looks | None
-) -> Moved:
+    found: Estimate | None,
+    old: BaselineAnswers,
+    compared_to: list[int],
+    differing: Mapping[int, ChangedItem],
+    looks: Looks | None,
+) -> AnyChange:
     """Say whether more answers differ, or differ otherwise, than those of an API would that only contradicts itself.
 
     Each answer counts for the items it stands for: where the API is unsure it is asked more, and contradicts itself more.
     """
     if found is None:
-        return Moved("noise")
+        return AnyChange("noise")
     if not old.repeated:
-        return Moved("noise", "the API contradicts itself, and none of these items was asked twice")
+        return AnyChange(
+            "noise", "the API contradicts itself, and none of these items was asked twice"
+        )
     asked = found.now[0]
-    asked = asked.take(np.isin(asked.place, np.array(compared_to, np.int64)) & (asked.stands > 0.0))
+    asked = asked.take(np.isin(asked.place, np.array(compared_to, np.int64)) & (asked.weight > 0.0))
     if not len(asked.place):
-        return Moved("noise")
+        return AnyChange("noise")
     apart = np.isin(asked.place, list(differing))
     became = [differing[place] for place in asked.place[apart].tolist()]
-    excess, lopsided = _excess(asked, apart, old), _lopsided(became, asked.stands[apart])
+    excess, lopsided = _excess(asked, apart, old), _lopsided(became, asked.weight[apart])
     floor = f"{100 * old.contradicted / old.repeated:.2g}% of {old.repeated:,} that were asked for twice"
     share = f"{len(differing):,} of {len(compared_to):,} answers differ"
     if FLOOR * excess + sqrt(1.0 - FLOOR**2) * lopsided <= (looks or normal)(1.0 - 2.0 * SURE):
-        return Moved("noise", f"{share}, which the {floor} may explain")
-    return Moved("yes", f"{share}, more or otherwise than the {floor} explain")
+        return AnyChange("noise", f"{share}, which the {floor} may explain")
+    return AnyChange("yes", f"{share}, more or otherwise than the {floor} explain")
 
 
-def _excess(asked: Sample, apart: Bools, old: Old) -> float:
+def _excess(asked: Sample, apart: Bools, old: BaselineAnswers) -> float:
     """Give how much more often answers differ (n,) than those that were asked for twice did, in standard errors.
 
     Among items of about the same confidence; under the same chance for both, as in the test of Cochran, Mantel and Haenszel.
     """
-    part, again = _parts(old), np.array(list(old.again), np.int64)
-    new = _Rates.of(part[asked.place], asked.stands, apart)
-    noise = _Rates.of(part[again], np.ones(len(again)), np.array(list(old.again.values()), bool))
+    part, again = _parts(old), np.array(list(old.asked_twice), np.int64)
+    new = _Rates.of(part[asked.place], asked.weight, apart)
+    noise = _Rates.of(
+        part[again], np.ones(len(again)), np.array(list(old.asked_twice.values()), bool)
+    )
     weight = new.worth * noise.worth / np.maximum(new.worth + noise.worth, 1e-300)
-    usual = (new.worth * new.share + noise.worth * noise.share) / np.maximum(new.worth + noise.worth, 1e-300)
+    usual = (new.worth * new.share + noise.worth * noise.share) / np.maximum(
+        new.worth + noise.worth, 1e-300
+    )
     even = usual * (1.0 - usual)
     both = weight > 0.0
-    variance = np.maximum(even[both] / new.worth[both], new.variance[both]) + even[both] / noise.worth[both]
+    variance = (
+        np.maximum(even[both] / new.worth[both], new.variance[both])
+        + even[both] / noise.worth[both]
+    )
     scatter = float(np.sqrt((weight[both] ** 2 * variance).sum()))
     return float((weight * (new.share - noise.share)).sum()) / scatter if scatter > 0.0 else 0.0
 
 
-def _lopsided(became: Sequence[ChangedItem], stands: Floats) -> float:
+def _lopsided(became: Sequence[ChangedItem], weight: Floats) -> float:
     """Give, from those (n,) that differ, how surely one answer became another more often than the other way round.
 
     An API that only contradicts itself does either equally often, wherever that is (Bowker's test, by weight). The result is
@@ -132,9 +156,15 @@ def _lopsided(became: Sequence[ChangedItem], stands: Floats) -> float:
     if not became:
         return 0.0
     number: dict[tuple[str, str], int] = {}
-    pair = [number.setdefault((min(item.old, item.new), max(item.old, item.new)), len(number)) for item in became]
+    pair = [
+        number.setdefault((min(item.old, item.new), max(item.old, item.new)), len(number))
+        for item in became
+    ]
     rises = np.array([item.old < item.new for item in became])
-    balance, squares = np.bincount(pair, np.where(rises, stands, -stands)), np.bincount(pair, stands**2)
+    balance, squares = (
+        np.bincount(pair, np.where(rises, weight, -weight)),
+        np.bincount(pair, weight**2),
+    )
     chance = float(chdtrc(len(squares), float((balance**2 / squares).sum())))
     return -float(ndtri(min(max(chance, 1e-300), 1.0 - 1e-12)))
 
@@ -149,16 +179,16 @@ class _Rates:
     variance: Floats
 
     @classmethod
-    def of(cls, part: Codes, stands: Floats, happened: Bools) -> "_Rates":
-        total = np.bincount(part, stands, PARTS)
+    def of(cls, part: Codes, weight: Floats, happened: Bools) -> "_Rates":
+        total = np.bincount(part, weight, PARTS)
         whole = np.where(total > 0.0, total, 1.0)
-        share = np.bincount(part, stands * happened, PARTS) / whole
-        squares = np.bincount(part, stands**2, PARTS)
-        variance = np.bincount(part, stands**2 * (happened - share[part]) ** 2, PARTS) / whole**2
+        share = np.bincount(part, weight * happened, PARTS) / whole
+        squares = np.bincount(part, weight**2, PARTS)
+        variance = np.bincount(part, weight**2 * (happened - share[part]) ** 2, PARTS) / whole**2
         return cls(share, total**2 / np.where(squares > 0.0, squares, 1.0), variance)
 
 
-def _parts(old: Old) -> Codes:
+def _parts(old: BaselineAnswers) -> Codes:
     """Split all items (N,) by the confidence of their old answers, the least confident first."""
     if old.confidence is None:
         return np.zeros(1 + int(old.places.max()), np.int32)

@@ -36,7 +36,7 @@ LARGEST_STEP = 0.8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sequence:
+class ConfidenceSequence:
     """Answers in the order in which their items were drawn."""
 
     label: Ints
@@ -58,7 +58,7 @@ class Sequence:
     quiet: dict[float, float] = field(default_factory=dict)
     """by confidence, how far a sum may be from zero that no answer has moved; filled when it is asked for"""
 
-    def of_label(self, row: int) -> "Sequence":
+    def of_label(self, row: int) -> "ConfidenceSequence":
         """Tell one label from all others; tables for its sums have one row."""
         return replace(self, label=np.where(self.label == row, 0, -1))
 
@@ -76,7 +76,9 @@ class Sequence:
         """Give the least and the most that a sum over the shift may be, at all times at once."""
         each = np.zeros(len(self.label))
         mine = self.label >= 0
-        each[mine] = table.at(self.label[mine], self.new[mine]) - table.at(self.label[mine], self.old[mine])
+        each[mine] = table.at(self.label[mine], self.new[mine]) - table.at(
+            self.label[mine], self.old[mine]
+        )
         return self._ends(each, table.farthest, confidence)
 
     def _ends(self, each: Floats, far: float, confidence: float) -> tuple[float, float]:
@@ -109,7 +111,9 @@ class Sequence:
     @property
     def apart(self) -> Bools:
         """Whether answers (n,) are not as before; a failure is no answer."""
-        return np.asarray((self.new != self.old) & (self.new != self.error) & (self.old != self.error))
+        return np.asarray(
+            (self.new != self.old) & (self.new != self.error) & (self.old != self.error)
+        )
 
     @property
     def variance(self) -> float:
@@ -133,7 +137,11 @@ class Sequence:
         total = np.zeros((labels, answers))
         # An answer counts over its chance at its own step, and as known at all later ones.
         later = steps.sum() - np.cumsum(steps)
-        amount = (steps * self.over + later * self.weight) / steps.sum() if radius < self._rest else self.weight
+        amount = (
+            (steps * self.over + later * self.weight) / steps.sum()
+            if radius < self._rest
+            else self.weight
+        )
         np.add.at(total, (self.label, self.new), amount)
         np.add.at(total, (self.label, self.old), -amount)
         return total
@@ -178,7 +186,9 @@ class Sequence:
         return self._before(each) + self.over * each
 
 
-def _residuals(label: Ints, new: Ints, old: Ints, weight: Floats, over: Floats, most: Floats) -> Floats:
+def _residuals(
+    label: Ints, new: Ints, old: Ints, weight: Floats, over: Floats, most: Floats
+) -> Floats:
     """Give the squared distances (n,) of the estimates from the mean of those before them."""
     moved = new != old
     width = 1 + int(max(new.max(initial=0), old.max(initial=0)))
@@ -190,7 +200,9 @@ def _residuals(label: Ints, new: Ints, old: Ints, weight: Floats, over: Floats, 
     known_square = mean_square = cross = 0.0
     for t, apart in enumerate(moved.tolist()):
         square = known_square - 2.0 * cross + mean_square
-        off = square > 2.0 * most[t] ** 2  # The mean is further from what is known than any estimate can be.
+        off = (
+            square > 2.0 * most[t] ** 2
+        )  # The mean is further from what is known than any estimate can be.
         square = 0.0 if off else square
         if apart:
             ahead = 0.0 if off else known[now[t]] - known[then[t]] - mean[now[t]] + mean[then[t]]
@@ -204,7 +216,11 @@ def _residuals(label: Ints, new: Ints, old: Ints, weight: Floats, over: Floats, 
             mean[then[t]] -= over[t] / (t + 1.0)
             known[now[t]] += weight[t]
             known[then[t]] -= weight[t]
-        known_square, mean_square, cross = float(known @ known), float(mean @ mean), float(known @ mean)
+        known_square, mean_square, cross = (
+            float(known @ known),
+            float(mean @ mean),
+            float(known @ mean),
+        )
     return result
 
 
@@ -216,7 +232,9 @@ def betting(seen: Floats, known: Floats, reach: Floats, confidence: float) -> tu
     """
     n = np.arange(1, len(seen) + 1)
     before = np.concatenate(([0.0], (np.cumsum(seen) / n)[:-1]))
-    variance = (FIRST_GUESS * reach[0] ** 2 + np.concatenate(([0.0], np.cumsum((seen - before) ** 2)[:-1]))) / n
+    variance = (
+        FIRST_GUESS * reach[0] ** 2 + np.concatenate(([0.0], np.cumsum((seen - before) ** 2)[:-1]))
+    ) / n
     rich = log(2.0 / (1.0 - confidence))
     bets = np.sqrt(2.0 * rich / (variance * np.array(LENGTHS)[:, None]))
     lowest, highest = known - reach, known + reach
@@ -243,10 +261,12 @@ def betting(seen: Floats, known: Floats, reach: Floats, confidence: float) -> tu
 
 def in_sequence(
     layout: Layout, strata: Strata, places: Ints, answers: Column, draws: Draws, *, old: Column
-) -> tuple[Shift, Sequence]:
+) -> tuple[Shift, ConfidenceSequence]:
     """Estimate the shift from answers about these places (n,), as far as all that were drawn before are answered."""
     order = np.argsort(draws.batch, kind="stable")
-    order = order[: int(np.argmin(np.concatenate((draws.batch[order] == 1 + np.arange(len(order)), [False]))))]
+    order = order[
+        : int(np.argmin(np.concatenate((draws.batch[order] == 1 + np.arange(len(order)), [False]))))
+    ]
     before = true_matrix(strata, old)
     names = in_order(before.predictions + answers.values)
     place = {name: code for code, name in enumerate(names)}
@@ -259,9 +279,14 @@ def in_sequence(
     weight = layout.items.weight[items]
     left = 1.0 - np.concatenate(([0.0], np.cumsum(weight)[:-1]))
     begun = left[np.array([began(draw) - 1 for draw in range(1, len(items) + 1)], np.int64)]
-    now, then, over, most = coded(answers, order), coded(old, items), weight / draws.chance[order], np.maximum(begun, 0.0) / EVEN
+    now, then, over, most = (
+        coded(answers, order),
+        coded(old, items),
+        weight / draws.probability[order],
+        np.maximum(begun, 0.0) / EVEN,
+    )
     squares = _residuals(label, now, then, weight, over, most)
-    found = Sequence(label, now, then, weight, over, most, squares, place.get(ERROR, -1))
+    found = ConfidenceSequence(label, now, then, weight, over, most, squares, place.get(ERROR, -1))
     values = before.on(names).values
     after = values.copy()
     if len(items):
@@ -269,4 +294,6 @@ def in_sequence(
     for row, total in enumerate(strata.label_weight):
         after[row] = nearest_shares(after[row], float(total))
     reports = stratum_reports(counted(strata, places, answers), strata)
-    return Shift(Matrix(layout.labels, names, values), Matrix(layout.labels, names, after), reports), found
+    return Shift(
+        Matrix(layout.labels, names, values), Matrix(layout.labels, names, after), reports
+    ), found

@@ -16,7 +16,9 @@ def estimated_matrix(tally: Tally) -> Matrix:
     Labels without answers have a row of zeros: nothing is known about them.
     """
     if not tally.group_answers.any():
-        raise UsageError("there is no answer to estimate from", hint="tell the sampler at least one answer")
+        raise UsageError(
+            "there is no answer to estimate from", hint="tell the sampler at least one answer"
+        )
     values = np.zeros((len(tally.labels), len(tally.predictions)))
     answers = np.maximum(tally.group_answers[tally.cell_group], 1)
     weight = tally.group_share[tally.cell_group] * tally.cell_factor
@@ -29,9 +31,15 @@ def true_matrix(strata: Strata, answers: Column) -> Matrix:
     if strata.each is not None:
         label = strata.label[strata.of_position].astype(np.int64) * len(answers.values)
         entries = np.bincount(
-            label + answers.codes[strata.items], strata.each[strata.items], len(strata.labels) * len(answers.values)
+            label + answers.codes[strata.items],
+            strata.each[strata.items],
+            len(strata.labels) * len(answers.values),
         )
-        return Matrix(strata.labels, answers.values, entries.astype(np.float64).reshape(len(strata.labels), -1))
+        return Matrix(
+            strata.labels,
+            answers.values,
+            entries.astype(np.float64).reshape(len(strata.labels), -1),
+        )
     shares = stratum_shares(strata, answers)
     values = np.zeros((len(strata.labels), len(answers.values)))
     np.add.at(values, strata.label, strata.weight[:, None] * shares)
@@ -69,7 +77,9 @@ def estimated_shift(tally: Tally, *, old: Matrix, strata: Strata) -> Shift:
 def stratum_reports(tally: Tally, strata: Strata) -> tuple[StratumReport, ...]:
     """Tell how the queries were spread over the strata and how unsure their answers are."""
     answers = np.bincount(tally.cell_stratum, tally.counts, len(strata)).astype(np.int64)
-    equal = np.bincount(tally.cell_stratum, tally.counts * (tally.counts - 1.0), len(strata)).astype(np.int64)
+    equal = np.bincount(
+        tally.cell_stratum, tally.counts * (tally.counts - 1.0), len(strata)
+    ).astype(np.int64)
     return tuple(
         StratumReport(
             label=strata.labels[strata.label[s]],
@@ -77,13 +87,17 @@ def stratum_reports(tally: Tally, strata: Strata) -> tuple[StratumReport, ...]:
             items=int(strata.size[s]),
             weight=float(strata.weight[s]),
             answers=int(answers[s]),
-            uncertainty=float(kernel.uncertainty(equal[s], answers[s])) if answers[s] >= 2 else None,
+            uncertainty=float(kernel.uncertainty(equal[s], answers[s]))
+            if answers[s] >= 2
+            else None,
         )
         for s in range(len(strata))
     )
 
 
-def make_possible(values: Floats, weight: Floats, labels: tuple[str, ...], predictions: tuple[str, ...]) -> None:
+def make_possible(
+    values: Floats, weight: Floats, labels: tuple[str, ...], predictions: tuple[str, ...]
+) -> None:
     """Bring each row of an estimated matrix (L, P) to the nearest shares that are possible, its right answers as they are.
 
     To make up for shares below zero from all others would take most from the right answers, and their share would be too low.
@@ -127,11 +141,20 @@ def _entries(strata: Strata, answers: Column) -> Ints:
 def right_entries(strata: Strata, answers: Column) -> npt.NDArray[np.bool_]:
     """Say which of the entries that occur (E,) are right answers."""
     rows, columns = np.divmod(_entries(strata, answers), len(answers.values))
-    return np.array([strata.labels[i] == answers.values[j] for i, j in zip(rows, columns, strict=True)], np.bool_)
+    return np.array(
+        [strata.labels[i] == answers.values[j] for i, j in zip(rows, columns, strict=True)],
+        np.bool_,
+    )
 
 
 def recorded_answers(
-    strata: Strata, answers: Column, *, group: Codes, factor: Floats, weights: Floats | None = None, linear: bool = False
+    strata: Strata,
+    answers: Column,
+    *,
+    group: Codes,
+    factor: Floats,
+    weights: Floats | None = None,
+    linear: bool = False,
 ) -> kernel.Recorded:
     """Lay recorded answers out for the kernels that replay them; weights (L, P) are what errors count for."""
     width = len(answers.values)
@@ -162,7 +185,9 @@ def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
     Items (G,) are those of each stratum; that they are not endless counts only for an API that repeats itself (finite).
     """
     n, fraction = _sizes(tally, items, finite=finite)
-    squares = n - np.bincount(tally.cell_group, tally.counts.astype(np.float64) ** 2, len(items)) / np.maximum(n, 1.0)
+    squares = n - np.bincount(
+        tally.cell_group, tally.counts.astype(np.float64) ** 2, len(items)
+    ) / np.maximum(n, 1.0)
     return pooled(tally.group_share, n, fraction, squares, _traces(tally, n, fraction))
 
 
@@ -184,7 +209,11 @@ def entry_deviations(tally: Tally, items: Ints, *, rates: Floats, finite: bool =
         mine = tally.cell_label == label
         groups = np.unique(tally.cell_group[mine])
         counts = np.zeros((len(groups), len(tally.predictions)))
-        np.add.at(counts, (np.searchsorted(groups, tally.cell_group[mine]), tally.cell_prediction[mine]), tally.counts[mine])
+        np.add.at(
+            counts,
+            (np.searchsorted(groups, tally.cell_group[mine]), tally.cell_prediction[mine]),
+            tally.counts[mine],
+        )
         size = n[groups, None]
         usual = (counts.sum(axis=0) + 0.5) / (size.sum() + 1.0)
         squares = counts * (1.0 - counts / size) + KAPPA * usual * (1.0 - usual)
@@ -205,7 +234,9 @@ def _right(tally: Tally) -> Floats:
     """Count the right answers of each group (G,)."""
     pairs = zip(tally.cell_label.tolist(), tally.cell_prediction.tolist(), strict=True)
     right = np.array([tally.labels[i] == tally.predictions[j] for i, j in pairs], np.float64)
-    return np.bincount(tally.cell_group, tally.counts * right, len(tally.group_answers)).astype(np.float64)
+    return np.bincount(tally.cell_group, tally.counts * right, len(tally.group_answers)).astype(
+        np.float64
+    )
 
 
 def _traces(tally: Tally, n: Floats, fraction: Floats) -> tuple[float, float, float]:

@@ -47,7 +47,7 @@ def weighed(
 ) -> Weighed:
     """Estimate the shift from the answers about these places (n,).
 
-    Old are the old answers of all items (N,), group is what group each belongs to (N,). Strata are only reported by; rest are
+    BaselineAnswers are the old answers of all items (N,), group is what group each belongs to (N,). Strata are only reported by; rest are
     those that items were drawn in once the old answers told little. Labels without answers are taken to be as before, but
     anything may have become of them: that is what `blind` says.
     """
@@ -69,11 +69,13 @@ def weighed(
         stratum_reports(counted(strata, places, answers), strata),
     )
     groups = () if group is None else sums.by_group(group.codes[places], len(group.values))
-    inside = draws.chance == 0.0
+    inside = draws.probability == 0.0
     sample, differing = sums.sample(), sums.differing()
     if rest is None or not inside.any():
         return Weighed(shift, matrix, accuracy, deviations, sample, differing, groups)
-    tally = counted(rest, places[inside], Column(answers.name, answers.values, answers.codes[inside]))
+    tally = counted(
+        rest, places[inside], Column(answers.name, answers.values, answers.codes[inside])
+    )
     left = np.maximum(rest.size - np.bincount(rest.of(places[~inside]), minlength=len(rest)), 1)
     by_strata = matrix_spread(tally, left, finite=finite)
     wider = matrix if matrix.bound() >= by_strata.bound() else by_strata
@@ -90,14 +92,18 @@ def weighed(
         fraction=np.maximum(fraction, 0.0),
         error=sample.error,
     )
-    return Weighed(shift, wider, accuracy, deviations, replace(sample, least=later), differing, groups)
+    return Weighed(
+        shift, wider, accuracy, deviations, replace(sample, least=later), differing, groups
+    )
 
 
 def _inside(stratum: Codes, places: Ints, inside: Bools) -> Floats:
     """Give the chance of each item (n,) if it was drawn inside its stratum, after those that were drawn otherwise."""
     mine, size = stratum[places], np.bincount(stratum)
     left = size - np.bincount(mine[~inside], minlength=len(size))
-    return np.asarray(np.bincount(mine[inside], minlength=len(size))[mine] / np.maximum(left, 1)[mine])
+    return np.asarray(
+        np.bincount(mine[inside], minlength=len(size))[mine] / np.maximum(left, 1)[mine]
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +148,16 @@ class _Sums:
     """the share of wrong answers that became right"""
 
     @classmethod
-    def of(cls, layout: Layout, names: tuple[str, ...], places: Ints, answers: Column, draws: Draws, *, finite: bool) -> "_Sums":
+    def of(
+        cls,
+        layout: Layout,
+        names: tuple[str, ...],
+        places: Ints,
+        answers: Column,
+        draws: Draws,
+        *,
+        finite: bool,
+    ) -> "_Sums":
         place = {name: code for code, name in enumerate(names)}
         known = np.array([place.get(name, -1) for name in layout.names], np.int64)
         cells = layout.cells
@@ -154,17 +169,19 @@ class _Sums:
         sizes = np.zeros(len(asked), np.int64)
         sizes[draws.batch] = draws.size
         left = layout.left(places, draws.batch)
-        inside = draws.chance == 0.0
+        inside = draws.probability == 0.0
         turned = int(draws.batch[inside].max(initial=0))
         sizes[turned] = asked[turned] if turned else sizes[turned]
-        chance = np.where(inside, _inside(layout.rest.of, places, inside), draws.chance)
+        chance = np.where(inside, _inside(layout.rest.of, places, inside), draws.probability)
         share, adds = kernel.weigh(draws.batch, chance, sizes, left, turned)
         mine = layout.items.weight[places]
         counts = share * mine
         spread, more = adds * mine**2 if finite else counts**2, np.zeros(len(places))
-        if layout.beyond is not None:
+        if layout.extra_variance is not None:
             # Where an API contradicts itself, they are one sample of all that might have been asked and answered.
-            spread, more = (spread, counts * layout.beyond[places]) if finite else (more, spread)
+            spread, more = (
+                (spread, counts * layout.extra_variance[places]) if finite else (more, spread)
+            )
         wrong = (cell_right >= 0) & (cell_right != cell_old)
         one = kernel.BELIEF / len(places)
         reach = np.bincount(cells.group[cell], counts, len(cells.group_weight)).astype(np.float64)
@@ -203,7 +220,10 @@ class _Sums:
         """Give the estimated shift (L, P): in each group the answers brought to its weight, or else the usual change."""
         result = np.zeros((self.labels, len(self.names)))
         moved = self.new != self.old
-        amount = (self.counts * ((self.weight + self.one) / (self.reach + self.one))[self.cell_group[self.cell]])[moved]
+        amount = (
+            self.counts
+            * ((self.weight + self.one) / (self.reach + self.one))[self.cell_group[self.cell]]
+        )[moved]
         np.add.at(result, (self.label[moved], self.new[moved]), amount)
         np.add.at(result, (self.label[moved], self.old[moved]), -amount)
         wrong = self.cell_wrong
@@ -216,7 +236,10 @@ class _Sums:
     def differing(self) -> float:
         """Give the share of answers that are not as before; a failure is no answer."""
         moved = (self.new != self.old) & (self.new != self.error) & (self.old != self.error)
-        amount = (self.counts * ((self.weight + self.one) / (self.reach + self.one))[self.cell_group[self.cell]])[moved]
+        amount = (
+            self.counts
+            * ((self.weight + self.one) / (self.reach + self.one))[self.cell_group[self.cell]]
+        )[moved]
         lacking = (self.weight - self.reach) * self.one * self.mended / (self.reach + self.one)
         usual = (lacking[self.cell_group] * self.cell_share)[self.cell_wrong]
         return min(1.0, max(0.0, float(amount.sum() + usual.sum())))
@@ -261,45 +284,79 @@ class _Sums:
             its_group = np.searchsorted(own, self.cell_group[wrong])
             right, was = self.cell_right[wrong], self.cell_old[wrong]
             kinds = np.unique(np.concatenate((self.new[mine], self.old[mine], right, was)))
-            new, old = np.searchsorted(kinds, self.new[mine]), np.searchsorted(kinds, self.old[mine])
+            new, old = (
+                np.searchsorted(kinds, self.new[mine]),
+                np.searchsorted(kinds, self.old[mine]),
+            )
             moved = new != old
             # What is usual in a group: its own answers, and the usual change as far as it has few.
-            mean = self._per_group(group[moved], new[moved], old[moved], self.counts[mine][moved], len(own), len(kinds))
+            mean = self._per_group(
+                group[moved], new[moved], old[moved], self.counts[mine][moved], len(own), len(kinds)
+            )
             amount = self.one * self.mended * self.cell_share[wrong]
             mean += self._per_group(
-                its_group, np.searchsorted(kinds, right), np.searchsorted(kinds, was), amount, len(own), len(kinds)
+                its_group,
+                np.searchsorted(kinds, right),
+                np.searchsorted(kinds, was),
+                amount,
+                len(own),
+                len(kinds),
             )
             mean /= (self.reach[own] + self.one)[:, None]
             parts = [_Residuals.of(self.adds[mine], new, old, group, mean, len(kinds))]
             if self.more.any():
                 counts, none = self.counts[mine], np.zeros(len(mine), np.int64)
-                mean = self._per_group(none[moved], new[moved], old[moved], counts[moved], 1, len(kinds))
+                mean = self._per_group(
+                    none[moved], new[moved], old[moved], counts[moved], 1, len(kinds)
+                )
                 mean /= max(float(counts.sum()), 1e-300)  # Items without a label count for nothing.
                 parts.append(_Residuals.of(self.more[mine], new, old, none, mean, len(kinds)))
             each[mine] = sum(part.each for part in parts)
             total = sum(part.total for part in parts)
             entry = np.sum([part.entries for part in parts], axis=0)
             # The few changes of an entry may all have been asked for certain: it varies as if they had been met by chance.
-            times = np.bincount(new[moved], minlength=len(kinds)) + np.bincount(old[moved], minlength=len(kinds))
+            times = np.bincount(new[moved], minlength=len(kinds)) + np.bincount(
+                old[moved], minlength=len(kinds)
+            )
             usual = total * (times + 0.5) / (len(mine) + 1.0)
             variance[label] = total * 0.5 / (len(mine) + 1.0)
-            variance[label, kinds] = (times * np.maximum(entry, 0.0) + KAPPA * usual) / (times + KAPPA)
+            variance[label, kinds] = (times * np.maximum(entry, 0.0) + KAPPA * usual) / (
+                times + KAPPA
+            )
             if len(kinds) > MOST_PREDICTIONS:
                 traces[:] = np.nan
                 continue
             covariance = np.sum([part.covariance() for part in parts], axis=0)
             squared = covariance @ covariance
             traces += np.trace(covariance), np.trace(squared), np.sum(squared * covariance)
-        known = (float(traces[0]), float(traces[1]), float(traces[2])) if np.isfinite(traces).all() else (0.0, 0.0, 0.0)
-        return self._spread(each, known, blind), self._accuracy(blind), np.sqrt(np.maximum(variance, 0.0))
+        known = (
+            (float(traces[0]), float(traces[1]), float(traces[2]))
+            if np.isfinite(traces).all()
+            else (0.0, 0.0, 0.0)
+        )
+        return (
+            self._spread(each, known, blind),
+            self._accuracy(blind),
+            np.sqrt(np.maximum(variance, 0.0)),
+        )
 
     def _accuracy(self, blind: float) -> Spread:
         """Tell how far the share of right answers may be off."""
         gain, group = self.gain(), self.cell_group[self.cell]
-        usual = np.bincount(self.cell_group, self.cell_wrong * self.cell_share, len(self.reach)) * self.one * self.mended
-        mean = (np.bincount(group, self.counts * gain, len(self.reach)) + usual) / (self.reach + self.one)
-        by_label = np.bincount(self.label, self.counts * gain) / np.maximum(np.bincount(self.label, self.counts), 1e-300)
-        variance = self.adds * (gain - mean[group]) ** 2 + self.more * (gain - by_label[self.label]) ** 2
+        usual = (
+            np.bincount(self.cell_group, self.cell_wrong * self.cell_share, len(self.reach))
+            * self.one
+            * self.mended
+        )
+        mean = (np.bincount(group, self.counts * gain, len(self.reach)) + usual) / (
+            self.reach + self.one
+        )
+        by_label = np.bincount(self.label, self.counts * gain) / np.maximum(
+            np.bincount(self.label, self.counts), 1e-300
+        )
+        variance = (
+            self.adds * (gain - mean[group]) ** 2 + self.more * (gain - by_label[self.label]) ** 2
+        )
         return Spread.of_one(self.adds + self.more, gain, blind, variance=float(variance.sum()))
 
     def gain(self) -> Floats:
@@ -319,7 +376,14 @@ class _Sums:
                 continue
             change = float((self.counts[mine] * gain[mine]).sum()) / total
             adds = np.where(mine, self.adds + self.more, 0.0) / total**2
-            found.append((change, Spread.of_one(adds, gain, 0.0, variance=float((adds * (gain - change) ** 2).sum()))))
+            found.append(
+                (
+                    change,
+                    Spread.of_one(
+                        adds, gain, 0.0, variance=float((adds * (gain - change) ** 2).sum())
+                    ),
+                )
+            )
         return tuple(found)
 
     def _spread(self, each: Floats, traces: tuple[float, float, float], blind: float) -> Spread:
@@ -330,7 +394,9 @@ class _Sums:
         return Spread(float(each.sum()), sqrt(float((each**2).sum()) + unseen**2), traces, blind)
 
     @staticmethod
-    def _per_group(group: Ints, new: Ints, old: Ints, amount: Floats, groups: int, kinds: int) -> Floats:
+    def _per_group(
+        group: Ints, new: Ints, old: Ints, amount: Floats, groups: int, kinds: int
+    ) -> Floats:
         """Add up what changed, plus for the new and minus for the old answer: (groups, kinds)."""
         result = np.zeros((groups, kinds))
         np.add.at(result, (group, new), amount)
@@ -358,11 +424,15 @@ class _Residuals:
     """(G,) what the answers add for a residual of 1"""
 
     @classmethod
-    def of(cls, adds: Floats, new: Ints, old: Ints, group: Ints, mean: Floats, kinds: int) -> "_Residuals":
+    def of(
+        cls, adds: Floats, new: Ints, old: Ints, group: Ints, mean: Floats, kinds: int
+    ) -> "_Residuals":
         moved = new != old
         length = (mean**2).sum(axis=1)[group]
         squares = length + np.where(moved, 2.0 - 2.0 * (mean[group, new] - mean[group, old]), 0.0)
-        together = _Sums._per_group(group[moved], new[moved], old[moved], adds[moved], len(mean), kinds)
+        together = _Sums._per_group(
+            group[moved], new[moved], old[moved], adds[moved], len(mean), kinds
+        )
         whole = np.bincount(group, adds, len(mean)).astype(np.float64)
         return cls(adds, new, old, adds * squares, mean, together, whole)
 
@@ -374,9 +444,13 @@ class _Residuals:
     def entries(self) -> Floats:
         """(K,) the variance of each kind of answer."""
         moved, kinds = self.new != self.old, self.mean.shape[1]
-        square = np.bincount(self.new[moved], self.adds[moved], kinds) + np.bincount(self.old[moved], self.adds[moved], kinds)
+        square = np.bincount(self.new[moved], self.adds[moved], kinds) + np.bincount(
+            self.old[moved], self.adds[moved], kinds
+        )
         return np.asarray(
-            square - 2.0 * (self.together * self.mean).sum(axis=0) + (self.whole[:, None] * self.mean**2).sum(axis=0)
+            square
+            - 2.0 * (self.together * self.mean).sum(axis=0)
+            + (self.whole[:, None] * self.mean**2).sum(axis=0)
         )
 
     def covariance(self) -> Floats:
@@ -387,4 +461,6 @@ class _Residuals:
         np.add.at(covariance, (new, old), -adds)
         np.add.at(covariance, (old, new), -adds)
         cross = self.together.T @ self.mean
-        return np.asarray(covariance - cross - cross.T + (self.mean * self.whole[:, None]).T @ self.mean)
+        return np.asarray(
+            covariance - cross - cross.T + (self.mean * self.whole[:, None]).T @ self.mean
+        )

@@ -35,7 +35,13 @@ class Paired:
 
 
 def paired(
-    strata: Strata, places: Ints, old: Column, new: Column, *, all_old: Column | None = None, finite: bool = True
+    strata: Strata,
+    places: Ints,
+    old: Column,
+    new: Column,
+    *,
+    all_old: Column | None = None,
+    finite: bool = True,
 ) -> Paired:
     """Estimate the shift from the items at these places (n,), whose old and new answers are columns of n.
 
@@ -52,8 +58,10 @@ def paired(
         after = pairs.adjusted(before, lean)
     shift = Shift(before, after, stratum_reports(counted(strata, places, new), strata))
     sample = pairs.sample(shift.new.predictions, lean)
-    differing = float(sample.stands[sample.apart].sum())
-    return Paired(shift, matrix, accuracy, pairs.deviations(shift, seen, lean), lean, sample, differing)
+    differing = float(sample.weight[sample.apart].sum())
+    return Paired(
+        shift, matrix, accuracy, pairs.deviations(shift, seen, lean), lean, sample, differing
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,13 +81,20 @@ class _Pairs:
     """(S,) of the estimate; that of strata without answers is carried by others of their label"""
 
     @classmethod
-    def of(cls, strata: Strata, places: Ints, old: Column, new: Column, *, finite: bool) -> "_Pairs":
+    def of(
+        cls, strata: Strata, places: Ints, old: Column, new: Column, *, finite: bool
+    ) -> "_Pairs":
         names = in_order(old.values + new.values)
         code = {name: number for number, name in enumerate(names)}
-        a, b = (np.array([code[value] for value in column.values], np.int32)[column.codes] for column in (old, new))
+        a, b = (
+            np.array([code[value] for value in column.values], np.int32)[column.codes]
+            for column in (old, new)
+        )
         stratum = strata.of(places).astype(np.int64)
         n = np.bincount(stratum, minlength=len(strata)).astype(np.float64)
-        fraction = np.where(n > 0, 1.0 / np.maximum(n, 1.0) - (1.0 / strata.size if finite else 0.0), 0.0)
+        fraction = np.where(
+            n > 0, 1.0 / np.maximum(n, 1.0) - (1.0 / strata.size if finite else 0.0), 0.0
+        )
         share = counted(strata, places, new).group_share
         return cls(strata, names, places, stratum, a, b, n, np.maximum(fraction, 0.0), share)
 
@@ -142,18 +157,24 @@ class _Pairs:
         scatter_known = True
         for i in np.unique(label):
             mine = label == i
-            kinds, kind = np.unique(np.concatenate((self.old[mine], self.new[mine])), return_inverse=True)
+            kinds, kind = np.unique(
+                np.concatenate((self.old[mine], self.new[mine])), return_inverse=True
+            )
             x, y = kind[: mine.sum()], kind[mine.sum() :]
             groups, group = np.unique(self.stratum[mine], return_inverse=True)
             n = self.n[groups]
             size = (len(groups), len(kinds))
             mean = (_counts(group, y, size) - lean * _counts(group, x, size)) / n[:, None]
             same = _counts(group[x == y], x[x == y], size)
-            second = (_counts(group, y, size) + lean**2 * _counts(group, x, size) - 2.0 * lean * same) / n[:, None]
+            second = (
+                _counts(group, y, size) + lean**2 * _counts(group, x, size) - 2.0 * lean * same
+            ) / n[:, None]
             squares[groups] = n * (second - mean**2).sum(axis=1)
             weight = self.share[groups] ** 2 * self.fraction[groups]
             overall = (second * n[:, None]).sum(axis=0) + 0.5
-            shrunk = (n[:, None] * (second - mean**2) + KAPPA * overall / (n.sum() + 1.0)) / (n - 1.0 + KAPPA)[:, None]
+            shrunk = (n[:, None] * (second - mean**2) + KAPPA * overall / (n.sum() + 1.0)) / (
+                n - 1.0 + KAPPA
+            )[:, None]
             variance[np.ix_([i], kinds)] = (weight[:, None] * shrunk).sum(axis=0)
             if len(kinds) > MOST_PREDICTIONS:
                 scatter_known = False
@@ -167,20 +188,32 @@ class _Pairs:
             traces += np.trace(covariance), np.trace(squared), np.sum(squared * covariance)
         sums, sums2 = (np.bincount(self.stratum, gain**power, len(strata)) for power in (1, 2))
         gains = sums2 - sums**2 / np.maximum(self.n, 1.0)
-        known = (float(traces[0]), float(traces[1]), float(traces[2])) if scatter_known else (0.0, 0.0, 0.0)
+        known = (
+            (float(traces[0]), float(traces[1]), float(traces[2]))
+            if scatter_known
+            else (0.0, 0.0, 0.0)
+        )
         matrix = pooled(self.share, self.n, self.fraction, squares, known)
-        return matrix, pooled(self.share, self.n, self.fraction, gains, (0.0, 0.0, 0.0)), np.sqrt(np.maximum(variance, 0.0))
+        return (
+            matrix,
+            pooled(self.share, self.n, self.fraction, gains, (0.0, 0.0, 0.0)),
+            np.sqrt(np.maximum(variance, 0.0)),
+        )
 
     def deviations(self, shift: Shift, seen: Floats, lean: float) -> Floats:
         """Give the standard error of each entry (L, P), from those (L, names) of what was seen.
 
         What was never seen is not taken for impossible, and what is not leaned on varies as it did before.
         """
-        weight = np.bincount(self.strata.label, self.share**2 * self.fraction, len(shift.old.labels))
+        weight = np.bincount(
+            self.strata.label, self.share**2 * self.fraction, len(shift.old.labels)
+        )
         answers = np.bincount(self.strata.label, self.n, len(shift.old.labels))
         total = shift.old.values.sum(axis=1, keepdims=True)
         rates = np.clip(shift.old.values / np.where(total > 0.0, total, 1.0), 0.0, 1.0)
-        least = np.maximum((1.0 - lean) ** 2 * rates * (1.0 - rates), (0.5 / (answers + 1.0) ** 2)[:, None])
+        least = np.maximum(
+            (1.0 - lean) ** 2 * rates * (1.0 - rates), (0.5 / (answers + 1.0) ** 2)[:, None]
+        )
         result = np.sqrt(weight[:, None] * least)
         place = {name: j for j, name in enumerate(shift.new.predictions)}
         columns = np.array([place[name] for name in self.names], np.int64)

@@ -6,8 +6,8 @@ from math import isnan
 
 import numpy as np
 
-from masa.inference.confidence_sequence import Sequence
-from masa.inference.estimate import Estimated, answered_so, right_answers
+from masa.inference.confidence_sequence import ConfidenceSequence
+from masa.inference.estimate import Estimate, answered_so, right_answers
 from masa.inference.sample import InColumn, Table, Weights
 from masa.inference.spread import LARGEST, normal
 from masa.records import ERROR, INVALID, Bools, Change, Floats, Interval, Readings
@@ -23,18 +23,27 @@ Looks = Callable[[float], float]
 class Reader:
     """Reads intervals off an estimated shift. What is read at once holds at once: each of m then has 1/m of the doubt."""
 
-    def __init__(self, found: Estimated, confidence: float, looks: Looks | None = None) -> None:
+    def __init__(self, found: Estimate, confidence: float, looks: Looks | None = None) -> None:
         self._found = found
         self._confidence = confidence
         self._looks = looks or normal
         self._shift = found.shift
         labels = len(self._shift.new.labels)
-        self._weight = np.maximum(self._shift.old.values.sum(axis=1), self._shift.new.values.sum(axis=1))
+        self._weight = np.maximum(
+            self._shift.old.values.sum(axis=1), self._shift.new.values.sum(axis=1)
+        )
         sides = [[one.label for one in side] for side in (found.now, found.then)]
-        blind = [np.bincount(np.concatenate(side), minlength=labels) == 0 if side else np.zeros(labels, bool) for side in sides]
+        blind = [
+            np.bincount(np.concatenate(side), minlength=labels) == 0
+            if side
+            else np.zeros(labels, bool)
+            for side in sides
+        ]
         self._blind: Bools = (blind[0] | blind[1]) & (self._weight > 0.0)
         """(L,) labels of which nothing was answered on one side"""
-        self._failed_then, self._failed_now = (answered_so(ERROR, side) for side in (found.shift.old, found.shift.new))
+        self._failed_then, self._failed_now = (
+            answered_so(ERROR, side) for side in (found.shift.old, found.shift.new)
+        )
 
     def one_of(self, many: int) -> float:
         """Give the confidence of an interval that is one of many."""
@@ -44,7 +53,14 @@ class Reader:
         """Give how many standard errors an interval reaches that is one of many."""
         return self._looks(self.one_of(many))
 
-    def half(self, found: Estimated, table: Weights, many: int, centre: float, before: Weights | None = None) -> float:
+    def half(
+        self,
+        found: Estimate,
+        table: Weights,
+        many: int,
+        centre: float,
+        before: Weights | None = None,
+    ) -> float:
         """Give how far from the estimate, the centre, a sum over the matrix may have changed, which is one of many."""
         if found.sequence is not None:
             return found.sequence.half(table, self.one_of(many), centre)
@@ -68,10 +84,16 @@ class Reader:
         shift = self._shift.values
         half = self._halves[:, :-1]
         weight = np.broadcast_to(self._weight[:, None], shift.shape)
-        least, most = (-self._shift.old.values, weight - self._shift.old.values) if self._found.old_known else (-weight, weight)
+        least, most = (
+            (-self._shift.old.values, weight - self._shift.old.values)
+            if self._found.old_known
+            else (-weight, weight)
+        )
         low = np.minimum(np.maximum(shift - half, least) - self._failed_then[:, None], shift)
         high = np.maximum(np.minimum(shift + half + self._failed_now[:, None], most), shift)
-        known = 1.0 - self._found.lost  # Of all items, those of labels of which nothing is known being others.
+        known = (
+            1.0 - self._found.uncovered_share
+        )  # Of all items, those of labels of which nothing is known being others.
         return np.where(low > 0.0, known * low, low), np.where(high < 0.0, known * high, high)
 
     @cached_property
@@ -103,8 +125,15 @@ class Reader:
                 found[label] = Interval(float("nan"), -1.0, 1.0)
                 continue
             table = Table(right[row : row + 1] / weight, most=1.0 / weight)
-            half = 2.0 if self._blind[row] else self.half(self._found.of_label(row), table, many, change.change)
-            low, high = half + self._failed_then[row] / weight, half + self._failed_now[row] / weight
+            half = (
+                2.0
+                if self._blind[row]
+                else self.half(self._found.of_label(row), table, many, change.change)
+            )
+            low, high = (
+                half + self._failed_then[row] / weight,
+                half + self._failed_now[row] / weight,
+            )
             found[label] = self._possible(change, low, high, self._failed_then[row] / weight)
         return found
 
@@ -112,7 +141,9 @@ class Reader:
         """Give, by label, the change of the share of what is taken for it that is it, all at once."""
         many, names = len(self._shift.new.labels), self._shift.new.predictions
         unknown = float(self._weight[self._blind].sum())
-        lost = self._found.lost / max(1.0 - self._found.lost, 1e-12)  # They may be answered anything, as what failed.
+        lost = self._found.uncovered_share / max(
+            1.0 - self._found.uncovered_share, 1e-12
+        )  # They may be answered anything, as what failed.
         failed = [float(side.sum()) + lost for side in (self._failed_then, self._failed_now)]
         found = {}
         for row, (label, change) in enumerate(self._shift.precision.items()):
@@ -120,15 +151,27 @@ class Reader:
             if label not in names or self._blind[row]:
                 continue
             column = names.index(label)
-            then, now = (float(matrix.values[:, column].sum()) for matrix in (self._shift.old, self._shift.new))
+            then, now = (
+                float(matrix.values[:, column].sum())
+                for matrix in (self._shift.old, self._shift.new)
+            )
             # Of what little is answered nothing can be said: its share of all answers must be known to be above 0 itself.
-            known = now - self.half(self._found, InColumn(row, column, 1.0, 1.0), many, now - then) - failed[1] - unknown
+            known = (
+                now
+                - self.half(self._found, InColumn(row, column, 1.0, 1.0), many, now - then)
+                - failed[1]
+                - unknown
+            )
             if self._found.sequence is not None and not isnan(change.change):
                 ends = self._strict_precision(self._found.sequence, row, column, many)
                 slack = [
-                    part / (part + least) if part else 0.0 for part, least in zip(failed, (then, max(known, 0.0)), strict=True)
+                    part / (part + least) if part else 0.0
+                    for part, least in zip(failed, (then, max(known, 0.0)), strict=True)
                 ]
-                low, high = change.change - ends[0] + change.old + sum(slack), ends[1] - change.new + sum(slack)
+                low, high = (
+                    change.change - ends[0] + change.old + sum(slack),
+                    ends[1] - change.new + sum(slack),
+                )
                 found[label] = self._possible(change, low, high, slack[0], slack[0])
             if self._found.sequence is not None or min(known, then - failed[0]) <= 0.0:
                 continue
@@ -137,26 +180,38 @@ class Reader:
                 for share, total in ((change.old, then), (change.new, now))
             ]
             values = self._shift.values[:, column]
-            centre = float(tables[1].there * values.sum() + (tables[1].here - tables[1].there) * values[row])
+            centre = float(
+                tables[1].there * values.sum() + (tables[1].here - tables[1].there) * values[row]
+            )
             half = self.half(self._found, tables[1], many, centre, tables[0]) * now / known
             off = failed[0] / (failed[0] + then)
             half += off + (failed[1] + unknown) / known
             found[label] = self._possible(change, half, half, off, off)
         return found
 
-    def _possible(self, change: Change, below: float, above: float, more: float, less: float = 0.0) -> Interval:
+    def _possible(
+        self, change: Change, below: float, above: float, more: float, less: float = 0.0
+    ) -> Interval:
         """Give the interval for a share that is between 0 and 1 now, and before was what it was, or so much more or less."""
-        least, most = (max(-1.0, -change.old - more), min(1.0, 1.0 - change.old + less)) if self._found.old_known else (-1.0, 1.0)
+        least, most = (
+            (max(-1.0, -change.old - more), min(1.0, 1.0 - change.old + less))
+            if self._found.old_known
+            else (-1.0, 1.0)
+        )
         low, high = max(least, change.change - below), min(most, change.change + above)
         return Interval(change.change, min(low, change.change), max(high, change.change))
 
-    def _strict_precision(self, sequence: Sequence, row: int, column: int, many: int) -> tuple[float, float]:
+    def _strict_precision(
+        self, sequence: ConfidenceSequence, row: int, column: int, many: int
+    ) -> tuple[float, float]:
         """Give the precisions that would make the sum of its column, less that much of it, possible: zero for the true one."""
         old = self._shift.old.values[:, column]
         confidence = self.one_of(many)
 
         def may_be(precision: float) -> bool:
-            low, high = sequence.ends(InColumn(row, column, 1.0 - precision, -precision), confidence)
+            low, high = sequence.ends(
+                InColumn(row, column, 1.0 - precision, -precision), confidence
+            )
             before = float(old[row] - precision * old.sum())
             return low - 1e-12 <= -before <= high + 1e-12
 
@@ -187,7 +242,11 @@ class Reader:
         if self._found.sequence is not None:
             half = self._found.sequence.half_differing(self._confidence, share)
         else:
-            half = self._found.now[0].differing().reach(self.z()) + float(self._weight[self._blind].sum()) + self._found.lost
+            half = (
+                self._found.now[0].differing().reach(self.z())
+                + float(self._weight[self._blind].sum())
+                + self._found.uncovered_share
+            )
         failed = float(self._failed_then.sum() + self._failed_now.sum())
         return Interval(share, max(0.0, share - half), min(1.0, share + half + failed))
 
@@ -201,27 +260,42 @@ class Reader:
         costs = Table(table, beyond.min(axis=1), beyond.max(axis=1))
         change = float((table * self._shift.values).sum())
         far = costs.far(np.arange(len(labels)))
-        half = self.half(self._found, costs, 1, change) + float((far * self._weight)[self._blind].sum())
-        half += float(far @ (self._failed_then + self._failed_now)) + float(far.max(initial=0.0)) * 2.0 * self._found.lost
+        half = self.half(self._found, costs, 1, change) + float(
+            (far * self._weight)[self._blind].sum()
+        )
+        half += (
+            float(far @ (self._failed_then + self._failed_now))
+            + float(far.max(initial=0.0)) * 2.0 * self._found.uncovered_share
+        )
         return Interval(change, change - half, change + half)
 
     def all(self, objective: Objective) -> Readings:
         """Read everything."""
         low, high = self.entries()
-        return Readings(low, high, self.recall(), self.precision(), self.norm(), self.differing(), self.cost(objective))
+        return Readings(
+            low,
+            high,
+            self.recall(),
+            self.precision(),
+            self.norm(),
+            self.differing(),
+            self.cost(objective),
+        )
 
     def read(self, kind: str, objective: Objective) -> Iterator[tuple[Interval, int]]:
         """Give the intervals of what a tolerance is on, and whether more of it is better (1) or worse (-1).
 
         Labels that nobody has, and those that were and are never answered, have no recall or no precision.
         """
-        if self._found.lost and kind in ("recall", "precision", "entry"):
+        if self._found.uncovered_share and kind in ("recall", "precision", "entry"):
             yield Interval(0.0, -1.0, 1.0), 1
         if kind == "accuracy":
             yield self.accuracy(), 1
         elif kind in ("recall", "precision"):
             known = self.recall() if kind == "recall" else self.precision()
-            yield from ((interval, 1) for interval in known.values() if not isnan(interval.estimate))
+            yield from (
+                (interval, 1) for interval in known.values() if not isnan(interval.estimate)
+            )
         elif kind == "cost":
             cost = self.cost(objective)
             if cost is not None:
@@ -233,6 +307,9 @@ class Reader:
                 for column, name in enumerate(self._shift.new.predictions):
                     if name != ERROR:  # A failure is no answer.
                         ends = float(low[row, column]), float(high[row, column])
-                        yield Interval(float(self._shift.values[row, column]), *ends), 1 if right[row, column] else -1
+                        yield (
+                            Interval(float(self._shift.values[row, column]), *ends),
+                            1 if right[row, column] else -1,
+                        )
             unseen = self._halves[:, -1]
             yield Interval(0.0, 0.0, float(unseen[self._weight > 0.0].max(initial=0.0))), -1

@@ -26,7 +26,10 @@ class Table:
 
     def far(self, label: Ints) -> Floats:
         """Give by how much weights differ at the most within the row of each label (n,)."""
-        most, least = np.maximum(self.values.max(axis=1), self.most), np.minimum(self.values.min(axis=1), self.least)
+        most, least = (
+            np.maximum(self.values.max(axis=1), self.most),
+            np.minimum(self.values.min(axis=1), self.least),
+        )
         return np.asarray((most - least)[label])
 
     @property
@@ -46,7 +49,9 @@ class InColumn:
 
     def at(self, label: Ints, answer: Ints) -> Floats:
         """Give the weight of each of some entries (n,)."""
-        return np.where(answer == self.column, np.where(label == self.row, self.here, self.there), 0.0)
+        return np.where(
+            answer == self.column, np.where(label == self.row, self.here, self.there), 0.0
+        )
 
     def far(self, label: Ints) -> Floats:
         """Give by how much weights differ at the most within the row of each label (n,)."""
@@ -77,7 +82,7 @@ class Sample:
     """how much of the old answer is taken from each new one"""
     adds: Floats
     """(n,) what a residual of 1 adds to the variance"""
-    stands: Floats
+    weight: Floats
     """(n,) the share of the estimate that the answer stands for"""
     group: Ints
     """(n,) those that are alike, all of one label"""
@@ -112,22 +117,44 @@ class Sample:
         n = np.bincount(stratum, minlength=len(share))
         each = share / np.maximum(n, 1)
         adds = (each * share * fraction)[stratum]
-        return cls(place, label, new, new if old is None else old, lean, adds, each[stratum], stratum, share, True, error)
+        return cls(
+            place,
+            label,
+            new,
+            new if old is None else old,
+            lean,
+            adds,
+            each[stratum],
+            stratum,
+            share,
+            True,
+            error,
+        )
 
     def take(self, mine: Bools) -> "Sample":
         """Keep some of the answers (n,), all of a label or none."""
         return replace(
             self,
-            **{name: getattr(self, name)[mine] for name in ("place", "label", "new", "old", "adds", "stands", "group")},
+            **{
+                name: getattr(self, name)[mine]
+                for name in ("place", "label", "new", "old", "adds", "weight", "group")
+            },
             more=None if self.more is None else self.more[mine],
-            least=None if self.least is None else self.least.take(np.isin(self.least.label, self.label[mine])),
+            least=None
+            if self.least is None
+            else self.least.take(np.isin(self.least.label, self.label[mine])),
         )
 
     def weights(self) -> Iterator[tuple[int, float, float]]:
         """Give the place of each answer, the share of all items that it stands for, and what it adds to the variance."""
         times = np.ones(len(self.place)) if self.times is None else self.times[self.group]
         adds = self.adds if self.more is None else self.adds + self.more
-        yield from zip(self.place.tolist(), (self.stands * times).tolist(), (adds * times**2).tolist(), strict=True)
+        yield from zip(
+            self.place.tolist(),
+            (self.weight * times).tolist(),
+            (adds * times**2).tolist(),
+            strict=True,
+        )
 
     def of_label(self, label: int) -> "Sample":
         """Keep the answers about one label, as if there were no other."""
@@ -142,7 +169,9 @@ class Sample:
         if self.lean:
             each = each - self.lean * then.at(self.label, self.old)
         far = np.maximum(table.far(self.label), then.far(self.label))
-        return self._wider(self.spread(each, far), None if self.least is None else self.least.of(table, before))
+        return self._wider(
+            self.spread(each, far), None if self.least is None else self.least.of(table, before)
+        )
 
     @property
     def by_stratum(self) -> "Sample | None":
@@ -152,7 +181,9 @@ class Sample:
     @property
     def apart(self) -> Bools:
         """Whether answers (n,) are not as before; a failure is no answer."""
-        return np.asarray((self.new != self.old) & (self.new != self.error) & (self.old != self.error))
+        return np.asarray(
+            (self.new != self.old) & (self.new != self.error) & (self.old != self.error)
+        )
 
     def differing(self) -> Spread:
         """Tell how far the share of answers that differ from the old ones may be off."""
@@ -169,23 +200,27 @@ class Sample:
             return Spread(0.0, 0.0)
         own, group = np.unique(self.group, return_inverse=True)
         if not self.shrunk:
-            mean = np.bincount(group, self.stands * values) / self.whole[own]
+            mean = np.bincount(group, self.weight * values) / self.whole[own]
             variance = float((self.adds * (values - mean[group]) ** 2).sum())
             adds = self.adds
             if self.more is not None:
-                by_label = np.bincount(self.label, self.stands * values) / np.maximum(
-                    np.bincount(self.label, self.stands), 1e-300
+                by_label = np.bincount(self.label, self.weight * values) / np.maximum(
+                    np.bincount(self.label, self.weight), 1e-300
                 )
                 variance += float((self.more * (values - by_label[self.label]) ** 2).sum())
                 adds = adds + self.more
             most = adds * far**2
             total = float(most.sum())
-            return Spread(variance, 0.0, unit=sqrt(float((most**2).sum()) / total) if total > 0.0 else 0.0)
+            return Spread(
+                variance, 0.0, unit=sqrt(float((most**2).sum()) / total) if total > 0.0 else 0.0
+            )
         n = np.bincount(group).astype(np.float64)
         reach = np.zeros(len(own))
         reach[group] = far
         weight = np.bincount(group, self.adds)
-        squares = np.maximum(np.bincount(group, values**2) - np.bincount(group, values) ** 2 / n, 0.0)
+        squares = np.maximum(
+            np.bincount(group, values**2) - np.bincount(group, values) ** 2 / n, 0.0
+        )
         squares = np.divide(squares, reach**2, out=np.zeros(len(own)), where=reach > 0.0)
         some = reach > 0.0
         usual = (squares[some].sum() + 1.0) / (np.sum(n[some] - 1.0) + 2.0)

@@ -54,7 +54,10 @@ class Spread:
         The traces of a sum of covariances are what they are at the most: as if both were alike, but for their size.
         """
         both = zip(self.traces, other.traces, (1, 2, 3), strict=True)
-        traces = [(max(mine, 0.0) ** (1 / power) + max(theirs, 0.0) ** (1 / power)) ** power for mine, theirs, power in both]
+        traces = [
+            (max(mine, 0.0) ** (1 / power) + max(theirs, 0.0) ** (1 / power)) ** power
+            for mine, theirs, power in both
+        ]
         return Spread(
             self.error2 + other.error2,
             sqrt(self.deviation**2 + other.deviation**2),
@@ -69,9 +72,20 @@ class Spread:
         """Give the spread of a multiple of the estimate."""
         square = factor**2
         traces = (self.traces[0] * square, self.traces[1] * square**2, self.traces[2] * square**3)
-        sides = [tuple((variance * square, unit * abs(factor)) for variance, unit in side) for side in (self.better, self.worse)]
+        sides = [
+            tuple((variance * square, unit * abs(factor)) for variance, unit in side)
+            for side in (self.better, self.worse)
+        ]
         better, worse = sides if factor >= 0.0 else reversed(sides)
-        return Spread(self.error2 * square, self.deviation * square, traces, self.blind, self.unit * abs(factor), better, worse)
+        return Spread(
+            self.error2 * square,
+            self.deviation * square,
+            traces,
+            self.blind,
+            self.unit * abs(factor),
+            better,
+            worse,
+        )
 
     def bound(self, confidence: float = 0.95) -> float:
         """Bound the Frobenius error: its expectation, what is not known of that, and how a squared error scatters."""
@@ -87,7 +101,9 @@ class Spread:
         return min(LARGEST, sqrt(known) + LARGEST * self.blind)
 
     @classmethod
-    def of_one(cls, adds: Floats, values: Floats, blind: float, *, variance: float | None = None) -> "Spread":
+    def of_one(
+        cls, adds: Floats, values: Floats, blind: float, *, variance: float | None = None
+    ) -> "Spread":
         """Tell how far one number may be off from what each answer adds (n,) for a residual of 1.
 
         Values (n,) are 1 for answers for the better, -1 for those for the worse. Their variance is another where something is
@@ -102,7 +118,9 @@ class Spread:
         def part(side: Floats) -> tuple[tuple[float, float], ...]:
             if one <= 0.0:
                 return ()
-            unit = (float((side**1.5).sum()) + UNMET * one**3) / (float(side.sum()) + UNMET * one**2)
+            unit = (float((side**1.5).sum()) + UNMET * one**3) / (
+                float(side.sum()) + UNMET * one**2
+            )
             return ((SPARE * less * float(side.sum()), sqrt(min(less, 1.0)) * unit),)
 
         return cls(varies, 0.0, blind=blind, better=part(sides[0]), worse=part(sides[1]))
@@ -117,7 +135,10 @@ class Spread:
         hidden = min(_hidden(far) - log(2.0), _hidden(normal(confidence)))
         told = sum(variance for variance, _ in (*self.better, *self.worse))
         rest = far**2 * max(0.0, self.error2 - told + DOUBT * self.deviation)
-        sides = [[_limits(*part, far, max(hidden, 0.0)) for part in side] for side in (self.better, self.worse)]
+        sides = [
+            [_limits(*part, far, max(hidden, 0.0)) for part in side]
+            for side in (self.better, self.worse)
+        ]
         (more_better, less_better), (more_worse, less_worse) = (
             tuple(sum(limits[end] ** 2 for limits in side) for end in (0, 1)) for side in sides
         )
@@ -162,7 +183,9 @@ def _limits(variance: float, unit: float, z: float, hidden: float) -> tuple[floa
     return half + aside, max(0.0, half - aside)
 
 
-def pooled(share: Floats, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]) -> Spread:
+def pooled(
+    share: Floats, n: Floats, fraction: Floats, squares: Floats, traces: tuple[float, float, float]
+) -> Spread:
     """Shrink the groups' sums of squares (G,) towards each other and add them up; share (G,) is what each stands for."""
     seen = n > 0
     usual = (squares[seen].sum() + 1.0) / (np.sum(n[seen] - 1.0) + 2.0)
@@ -192,4 +215,8 @@ def share(part: int, whole: int, *, confidence: float = 0.95) -> Interval:
     p = part / whole
     centre = (p + z * z / (2 * whole)) / (1 + z * z / whole)
     half = z / (1 + z * z / whole) * sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole))
-    return Interval(p, max(0.0, centre - half) if part else 0.0, min(1.0, centre + half) if part < whole else 1.0)
+    return Interval(
+        p,
+        max(0.0, centre - half) if part else 0.0,
+        min(1.0, centre + half) if part < whole else 1.0,
+    )

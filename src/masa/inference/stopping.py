@@ -8,7 +8,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from masa.errors import UsageError
-from masa.inference.estimate import Estimated
+from masa.inference.estimate import Estimate
 from masa.inference.readings import Looks, Reader
 from masa.inference.verdict import verdict
 from masa.settings import Objective, Tolerance
@@ -36,7 +36,9 @@ class Stopping:
 
     def __post_init__(self) -> None:
         if self.target_error is not None and not 0.0 < self.target_error < 1.0:
-            raise UsageError(f"target error is {self.target_error:g}", hint="give a share such as 0.005")
+            raise UsageError(
+                f"target error is {self.target_error:g}", hint="give a share such as 0.005"
+            )
 
     def looks(self, most: int, items: int) -> Looks | None:
         """Give how far intervals reach whose verdict is looked at until most of the items are answered; None for once only."""
@@ -54,12 +56,12 @@ class Stopping:
             return None
         return max(FIRST_LOOK, 3 * strata, answers + 5, ceil(OFTEN * answers))
 
-    def verdict(self, found: Estimated, looks: Looks | None) -> str:
+    def verdict(self, found: Estimate, looks: Looks | None) -> str:
         """Give the verdict by now."""
         doubt = (1.0 - self.confidence) / len(self.tolerance.limits)
         return verdict(Reader(found, 1.0 - doubt, looks), self.tolerance, self.objective)[0]
 
-    def reached(self, found: Estimated) -> bool:
+    def reached(self, found: Estimate) -> bool:
         """Say whether the shift is known well enough."""
         return self.target_error is not None and found.bound(self.confidence) <= self.target_error
 
@@ -103,7 +105,9 @@ def critical(schedule: tuple[int, ...], items: int, confidence: float) -> float:
         density = np.exp(-0.5 * x**2) / sqrt(2.0 * np.pi)
         for share in along:
             across = sqrt(1.0 - share**2)
-            step = np.exp(-0.5 * ((x[:, None] - share * x[None, :]) / across) ** 2) / (across * sqrt(2.0 * np.pi))
+            step = np.exp(-0.5 * ((x[:, None] - share * x[None, :]) / across) ** 2) / (
+                across * sqrt(2.0 * np.pi)
+            )
             density = step @ (limit * weights * density)
         return float(limit * weights @ density)
 

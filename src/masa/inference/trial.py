@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from masa.data.baseline_answers import Old
+from masa.data.baseline_answers import BaselineAnswers
 from masa.inference.any_change import differences, moved
-from masa.inference.estimate import Estimated
+from masa.inference.estimate import Estimate
 from masa.inference.method import Plan
 from masa.inference.readings import Looks
 from masa.inference.stopping import Stopping
@@ -15,7 +15,9 @@ from masa.sampling.draws import Draws
 class Told:
     """What chooses items, keeping what it is told, to say how sure the estimate is by now, and whether that is enough."""
 
-    def __init__(self, plan: Plan, old: Old, stopping: Stopping, most: int, canary: int = 0) -> None:
+    def __init__(
+        self, plan: Plan, old: BaselineAnswers, stopping: Stopping, most: int, canary: int = 0
+    ) -> None:
         self._plan = plan
         self._old = old
         self._stopping = stopping
@@ -77,7 +79,10 @@ class Told:
         verdict, error = self._looks
         if verdict is not None and answers >= verdict:
             self._looks = self._stopping.next_verdict(answers), error
-            if self._stopping.verdict(self._estimated(finite=self._finite), self.looks) != "undecided":
+            if (
+                self._stopping.verdict(self._estimated(finite=self._finite), self.looks)
+                != "undecided"
+            ):
                 return "decided"
         if error is not None and answers >= error:
             self._looks = self._looks[0], self._stopping.next_error(answers, strata)
@@ -87,7 +92,7 @@ class Told:
 
     @property
     def _finite(self) -> bool:
-        return self._old.steady
+        return self._old.repeats_itself
 
     def _sung(self) -> bool:
         """Say whether the canary is over and saw nothing: its items are the first that were asked and did not fail."""
@@ -99,13 +104,19 @@ class Told:
             return False
         self._canary = 0
         data, old = self._plan.data, self._old
-        compared_to, differing = differences(data, old, np.array(first, np.int64), self._column(first))
+        compared_to, differing = differences(
+            data, old, np.array(first, np.int64), self._column(first)
+        )
         some = any(self._asked[item].batch != 0 for item in first)
-        found = self._estimated(finite=False) if differing and not old.steady and some else None
-        confidence = {item: sure for item in first if (sure := self._confidence.get(item)) is not None}
+        found = (
+            self._estimated(finite=False) if differing and not old.repeats_itself and some else None
+        )
+        confidence = {
+            item: sure for item in first if (sure := self._confidence.get(item)) is not None
+        }
         return moved(found, old, compared_to, differing, confidence=confidence).said != "yes"
 
-    def _estimated(self, *, finite: bool) -> Estimated:
+    def _estimated(self, *, finite: bool) -> Estimate:
         items = list(self._answered)
         draws = [draw for item in items if (draw := self._asked[item].draw) is not None]
         places, found = np.array(items, np.int64), Draws.of(draws) if draws else None

@@ -3,7 +3,7 @@
 from typing import Any
 
 from masa.data.strata import Strata
-from masa.inference.estimate import Estimated
+from masa.inference.estimate import Estimate
 from masa.inference.readings import Looks, Reader
 from masa.inference.surprises import surprising
 from masa.records import Ints
@@ -30,7 +30,7 @@ def verdict(reader: Reader, tolerance: Tolerance, objective: Objective) -> tuple
 
 
 def judged(
-    found: Estimated | None,
+    found: Estimate | None,
     strata: Strata,
     places: Ints,
     *,
@@ -43,7 +43,9 @@ def judged(
     """Give what an assessment says of a change; of a run that did not come to its end there is no verdict."""
     limits = {"tolerance": tolerance.to_json(), "confidence": confidence}
     if found is None:
-        nothing = dict.fromkeys(("shift", "accuracy_change", "error_bound", "readings", "direction"))
+        nothing = dict.fromkeys(
+            ("shift", "accuracy_change", "error_bound", "readings", "direction")
+        )
         return {"verdict": "undecided", "surprising": (), **nothing, **limits}
     wanted = objective or Objective()
     reader = Reader(found, 1.0 - (1.0 - confidence) / len(tolerance.limits), looks)

@@ -54,14 +54,30 @@ class Readings:
         """Read what `to_dict` gives."""
 
         def interval(ends: Mapping[str, Any]) -> Interval:
-            return Interval(*(float("nan") if ends[key] is None else ends[key] for key in ("estimate", "low", "high")))
+            return Interval(
+                *(
+                    float("nan") if ends[key] is None else ends[key]
+                    for key in ("estimate", "low", "high")
+                )
+            )
 
         def intervals(kind: str) -> dict[str, Interval]:
             return {label: interval(ends) for label, ends in content[kind].items()}
 
         low, high = (np.array(content["delta"][side], np.float64) for side in ("low", "high"))
-        differing, cost = (None if content[kind] is None else interval(content[kind]) for kind in ("differing", "cost"))
-        return cls(low, high, intervals("recall"), intervals("precision"), interval(content["norm"]), differing, cost)
+        differing, cost = (
+            None if content[kind] is None else interval(content[kind])
+            for kind in ("differing", "cost")
+        )
+        return cls(
+            low,
+            high,
+            intervals("recall"),
+            intervals("precision"),
+            interval(content["norm"]),
+            differing,
+            cost,
+        )
 
 
 def _ends(interval: Interval | None) -> dict[str, float | None] | None:
@@ -131,7 +147,10 @@ class GroupReport:
     def to_dict(self) -> dict[str, Any]:
         """Give what `masa assess --json` prints of a group."""
         own = {"group": self.group, "items": self.items, "answers": self.answers, "old": self.old}
-        return own | {key: None if self.change is None else getattr(self.change, key) for key in ("estimate", "low", "high")}
+        return own | {
+            key: None if self.change is None else getattr(self.change, key)
+            for key in ("estimate", "low", "high")
+        }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "GroupReport":
@@ -219,7 +238,10 @@ class Assessment:
     def delta(self) -> "pd.DataFrame":
         """New minus old, labels by predictions."""
         if self.shift is None:
-            raise DataError("there is no answer to estimate a shift from", hint="run the same command again to go on")
+            raise DataError(
+                "there is no answer to estimate a shift from",
+                hint="run the same command again to go on",
+            )
         return self.shift.delta
 
     def __repr__(self) -> str:
@@ -254,21 +276,39 @@ class Assessment:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Assessment":
         """Read what `to_dict` gives."""
-        same = ("run", "verdict", "moved", "stopped", "items", "queries", "answers", "errors", "cost", "confidence", "tolerance")
+        same = (
+            "run",
+            "verdict",
+            "moved",
+            "stopped",
+            "items",
+            "queries",
+            "answers",
+            "errors",
+            "cost",
+            "confidence",
+            "tolerance",
+        )
         accuracy, frobenius = content["accuracy"], content["frobenius"]
         labels, predictions = tuple(content["labels"]), tuple(content["predictions"])
         strata = tuple(StratumReport(**stratum) for stratum in content["strata"])
-        old, new = (Matrix(labels, predictions, np.array(content[key], np.float64)) for key in ("old", "new"))
+        old, new = (
+            Matrix(labels, predictions, np.array(content[key], np.float64))
+            for key in ("old", "new")
+        )
         return cls(
             **{key: content[key] for key in (*same, "uniform_queries", "method", "seed")},
             proof=content.get("proof", ""),
             shift=Shift(old, new, strata) if accuracy else None,
-            accuracy_change=Interval(accuracy["change"], accuracy["low"], accuracy["high"]) if accuracy else None,
+            accuracy_change=Interval(accuracy["change"], accuracy["low"], accuracy["high"])
+            if accuracy
+            else None,
             error_bound=frobenius["error_bound"] if frobenius else None,
             readings=Readings.from_dict(content["intervals"]) if content.get("intervals") else None,
             direction=content.get("direction"),
             surprising=tuple(
-                Surprise(**{key: value for key, value in entry.items() if key != "words"}) for entry in content["surprises"]
+                Surprise(**{key: value for key, value in entry.items() if key != "words"})
+                for entry in content["surprises"]
             ),
             compared=content["changed"]["compared"],
             differing=content["changed"]["differing"],
@@ -312,7 +352,9 @@ class Assessment:
                 "low": change.low,
                 "high": change.high,
             },
-            "frobenius": None if shift is None else {"change": shift.norm, "error_bound": self.error_bound},
+            "frobenius": None
+            if shift is None
+            else {"change": shift.norm, "error_bound": self.error_bound},
             "intervals": None if self.readings is None else self.readings.to_dict(),
             "labels": [] if shift is None else list(shift.new.labels),
             "predictions": [] if shift is None else list(shift.new.predictions),
@@ -320,7 +362,9 @@ class Assessment:
             "new": [] if shift is None else shift.new.values.tolist(),
             "delta": [] if shift is None else shift.values.tolist(),
             "strata": [] if shift is None else [asdict(stratum) for stratum in shift.strata],
-            "surprises": [{**asdict(surprise), "words": surprise.words} for surprise in self.surprising],
+            "surprises": [
+                {**asdict(surprise), "words": surprise.words} for surprise in self.surprising
+            ],
             "changed": {"compared": self.compared, "differing": self.differing},
             "changed_items": [asdict(item) for item in self.changed_items],
             "api_version": asdict(self.api_version),

@@ -20,7 +20,7 @@ class Cost:
     """by method; None where even all items do not do"""
     until_sure: int | None
     """queries after which an assessment with this error as its target stops by itself, on average"""
-    beyond: bool
+    proves_nothing: bool
     """whether the error is not below that of saying that nothing changed: reaching it proves nothing"""
 
 
@@ -75,9 +75,12 @@ class Forecast:
             "precision": [
                 {
                     "error": cost.error,
-                    "methods": {name: {"queries": n, "cost": self.money(n)} for name, n in cost.queries.items()},
+                    "methods": {
+                        name: {"queries": n, "cost": self.money(n)}
+                        for name, n in cost.queries.items()
+                    },
                     "until_sure": {"queries": cost.until_sure, "cost": self.money(cost.until_sure)},
-                    "proves_nothing": cost.beyond,
+                    "proves_nothing": cost.proves_nothing,
                 }
                 for cost in self.costs
             ],
@@ -88,7 +91,8 @@ class Forecast:
                     "error": bought.error,
                     "accuracy": bought.accuracy,
                     "noticed": [
-                        {"changed": size, "chance": chance} for size, chance in zip(self.sizes, bought.noticed, strict=True)
+                        {"changed": size, "chance": chance}
+                        for size, chance in zip(self.sizes, bought.noticed, strict=True)
                     ],
                 }
                 for bought in self.buys

@@ -37,7 +37,11 @@ class Column:
     def on(self, values: tuple[str, ...]) -> "Column":
         """Give the same column with codes for these values, which must name at least its own."""
         place = {value: code for code, value in enumerate(values)}
-        return Column(self.name, values, np.array([place[value] for value in self.values], np.int32)[self.codes])
+        return Column(
+            self.name,
+            values,
+            np.array([place[value] for value in self.values], np.int32)[self.codes],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +52,16 @@ class Query:
     stratum: int
     batch: int | None = None
     """the batch it was drawn with, where items are drawn in batches"""
-    chance: float | None = None
-    """the chance with which the item was to be in that batch, or 0 where it was drawn inside its stratum"""
+    probability: float | None = None
+    """its inclusion probability in that batch, or 0 where it was drawn inside its stratum"""
     batch_size: int | None = None
 
     @property
     def draw(self) -> tuple[int, float, int] | None:
-        """The batch, the chance and the size of the batch, where items are drawn in batches."""
-        if self.batch is None or self.chance is None or self.batch_size is None:
+        """The batch, the inclusion probability and the size of the batch, where items are drawn in batches."""
+        if self.batch is None or self.probability is None or self.batch_size is None:
             return None
-        return self.batch, self.chance, self.batch_size
+        return self.batch, self.probability, self.batch_size
 
 
 @dataclass(frozen=True, slots=True)

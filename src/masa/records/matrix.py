@@ -55,7 +55,10 @@ class Matrix:
     def correct(self) -> dict[str, float]:
         """The share, of all of the data, that has this label and is answered with it."""
         column = {name: j for j, name in enumerate(self.predictions)}
-        return {label: float(self.values[i, column[label]]) if label in column else 0.0 for i, label in enumerate(self.labels)}
+        return {
+            label: float(self.values[i, column[label]]) if label in column else 0.0
+            for i, label in enumerate(self.labels)
+        }
 
     @property
     def recall(self) -> dict[str, float]:
@@ -67,7 +70,9 @@ class Matrix:
     def precision(self) -> dict[str, float]:
         """Of the items answered with this label, the share that has it; NaN for one never answered."""
         totals = dict(zip(self.predictions, self.values.sum(axis=0).tolist(), strict=True))
-        return {label: _ratio(share, totals.get(label, 0.0)) for label, share in self.correct.items()}
+        return {
+            label: _ratio(share, totals.get(label, 0.0)) for label, share in self.correct.items()
+        }
 
     def on(self, predictions: tuple[str, ...]) -> "Matrix":
         """Lay the same matrix out on these columns, which must name at least those that are not zero."""
@@ -140,7 +145,9 @@ class Shift:
         """New minus old as a table, labels by predictions."""
         import pandas as pd
 
-        return pd.DataFrame(self.values, index=list(self.new.labels), columns=list(self.new.predictions))
+        return pd.DataFrame(
+            self.values, index=list(self.new.labels), columns=list(self.new.predictions)
+        )
 
     @property
     def norm(self) -> float:
@@ -166,7 +173,9 @@ class Shift:
         """Give the Frobenius norm of the difference to the true shift."""
         columns = in_order(self.new.predictions + truth.new.predictions)
         mine = self.new.on(columns).values - self.old.on(columns).values
-        return float(np.linalg.norm(mine - (truth.new.on(columns).values - truth.old.on(columns).values)))
+        return float(
+            np.linalg.norm(mine - (truth.new.on(columns).values - truth.old.on(columns).values))
+        )
 
 
 def _changes(old: Mapping[str, float], new: Mapping[str, float]) -> dict[str, Change]:

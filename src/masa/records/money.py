@@ -17,9 +17,13 @@ def billionths(amount: "str | float | Decimal") -> int:
         exact = Decimal(str(amount))
         whole = int((exact * BILLION).to_integral_value(ROUND_CEILING))
     except (InvalidOperation, OverflowError, ValueError) as exc:
-        raise UsageError(f"{amount!r} is not an amount of money", hint="give a number such as 0.0015") from exc
+        raise UsageError(
+            f"{amount!r} is not an amount of money", hint="give a number such as 0.0015"
+        ) from exc
     if not 0 <= whole < 2**62:
-        raise UsageError(f"{amount} is not an amount that can be spent", hint="give a number such as 0.0015")
+        raise UsageError(
+            f"{amount} is not an amount that can be spent", hint="give a number such as 0.0015"
+        )
     return whole
 
 

@@ -117,7 +117,9 @@ class Replay:
             "target_error": self.target_error,
             "confidence": self.confidence,
             "no_change_error": self.no_change_error,
-            "accuracy": None if self.shift is None else {**asdict(self.shift.accuracy), "change": self.shift.accuracy.change},
+            "accuracy": None
+            if self.shift is None
+            else {**asdict(self.shift.accuracy), "change": self.shift.accuracy.change},
             "methods": {
                 curve.method: {
                     "queries": list(curve.queries),
@@ -131,7 +133,9 @@ class Replay:
                     if curve.first_change is None
                     else {"median": curve.first_change[0], "p95": curve.first_change[1]},
                     "noticed": list(curve.noticed),
-                    "group_errors": dict(zip(self.groups, map(list, curve.group_errors), strict=False)),
+                    "group_errors": dict(
+                        zip(self.groups, map(list, curve.group_errors), strict=False)
+                    ),
                     "stopping": None if curve.stopping is None else asdict(curve.stopping),
                     "draws_per_second": curve.draws_per_second,
                 }

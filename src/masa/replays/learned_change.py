@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from masa.data.baseline_answers import Old
+from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
 from masa.inference.method import Plan
 from masa.records import ERROR, Bools, Column, Floats, Ints, in_order
@@ -19,7 +19,7 @@ ENOUGH = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Learned:
+class LearnedChange:
     """Which items an update hits, and what their answers become."""
 
     likely: Floats
@@ -35,8 +35,14 @@ class Learned:
 
 
 def learned(
-    data: Dataset, then: Old, now: Old, settings: Settings, places: Ints, answers: Column, draws: Draws | None = None
-) -> Learned | None:
+    data: Dataset,
+    then: BaselineAnswers,
+    now: BaselineAnswers,
+    settings: Settings,
+    places: Ints,
+    answers: Column,
+    draws: Draws | None = None,
+) -> LearnedChange | None:
     """Learn from answers about the items at these places (n,) how they changed since then, for those who plan from now.
 
     All items' old answers must be known, of then and of now. By the model that chooses the items of a predictive run; that they
@@ -54,32 +60,42 @@ def learned(
     first, layout = plan.layout, (plan if now is then else Plan.of(data, now, auto)).layout
     assert first is not None and layout is not None  # noqa: S101, PT018 - auto has one where all old answers are known
     asked, moved = places[told].astype(np.int32), changed[told].astype(np.float64)
-    model = carried(kernel.fit(first.items, first.cells, first.goal, first.prior, asked, moved), first, layout)
+    model = carried(
+        kernel.fit(first.items, first.cells, first.goal, first.prior, asked, moved), first, layout
+    )
     if model is None:
         return None
     became: dict[tuple[str, str], dict[str, int]] = {}
     wrong, mended = 1.0, 0.5
-    for place, old, after in zip(places[changed].tolist(), was[changed].tolist(), new[changed].tolist(), strict=True):
+    for place, old, after in zip(
+        places[changed].tolist(), was[changed].tolist(), new[changed].tolist(), strict=True
+    ):
         label = data.label.values[data.label.codes[place]]
         into = became.setdefault((label, names[old]), {})
         into[names[after]] = into.get(names[after], 0) + 1
-        wrong, mended = wrong + (names[old] != label), mended + (names[old] != label and names[after] == label)
+        wrong, mended = (
+            wrong + (names[old] != label),
+            mended + (names[old] != label and names[after] == label),
+        )
     error2 = None
-    if draws is not None and draws.batch.any() and then.stands is None:
+    if draws is not None and draws.batch.any() and then.weight is None:
         error2 = plan.estimated(then, places, answers, draws, finite=True).matrix.error2
     likely = kernel.log_odds(layout.items, layout.cells, layout.goal, model)
-    return Learned(likely, became, mended / wrong, len(places), error2)
+    return LearnedChange(likely, became, mended / wrong, len(places), error2)
 
 
 def carried(model: Floats, first: Layout, then: Layout) -> Floats | None:
     """Give a model of one layout for another one of the same items, where that knows the same of them.
 
-    Old answers, and labels with an old answer, that were not there at first sway nothing.
+    BaselineAnswers answers, and labels with an old answer, that were not there at first sway nothing.
     """
     numbers, labels = 1 + first.items.numbers.shape[1], len(first.labels)
     if first is then:
         return model
-    if numbers != 1 + then.items.numbers.shape[1] or first.prior.vocabulary != then.prior.vocabulary:
+    if (
+        numbers != 1 + then.items.numbers.shape[1]
+        or first.prior.vocabulary != then.prior.vocabulary
+    ):
         return None
 
     def cells(layout: Layout) -> list[tuple[int, str]]:
@@ -87,7 +103,9 @@ def carried(model: Floats, first: Layout, then: Layout) -> Floats | None:
         return [(label, layout.names[old]) for label, old in pairs]
 
     answer = dict(zip(first.names, model[numbers + labels :].tolist(), strict=False))
-    cell = dict(zip(cells(first), model[numbers + labels + len(first.names) :].tolist(), strict=False))
+    cell = dict(
+        zip(cells(first), model[numbers + labels + len(first.names) :].tolist(), strict=False)
+    )
     words = numbers + labels + len(first.names) + len(first.cells.label)
     return np.concatenate(
         (

@@ -6,7 +6,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from masa.data.baseline_answers import Old
+from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
 from masa.data.features import ranks
 from masa.errors import UsageError
@@ -25,9 +25,9 @@ from masa.records import (
     StoppingReport,
     in_order,
 )
-from masa.replays.learned_change import Learned, chances, picked
+from masa.replays.learned_change import LearnedChange, chances, picked
 from masa.replays.replay import LEAST_ERROR, cores, replay
-from masa.replays.whole_runs import Noise, rehearse
+from masa.replays.whole_runs import Noise, play_whole_runs
 from masa.settings import Settings
 
 DOUBT, WRONG, DISAGREES = 1.5, 0.5, 1.5
@@ -40,7 +40,7 @@ BELIEF = 2.0
 """Changes' worth of belief that an answer becomes what wrong ones are, where it was seen what it became earlier."""
 
 FARTHEST = 3.0
-"""How many times as large an error may be as a made-up change's; beyond that something else is the matter."""
+"""How many times as large an error may be as a made-up change's; remaining that something else is the matter."""
 
 SCALED = ("auto", "predictive")
 """Methods of which an earlier assessment tells how large their errors are."""
@@ -55,29 +55,34 @@ OLD, NEW, SURE_OF_OLD = "old", "new", "old.confidence"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class MadeUpChange:
     """The data with old answers, to which new ones can be made up."""
 
     data: Dataset
     old: Column
     settings: Settings
-    known: Old
+    known: BaselineAnswers
     runs: int
     methods: tuple[str, ...]
     progress: Progress | None = None
-    learned: Learned | None = None
+    learned: LearnedChange | None = None
     """what is known of an earlier change, which this one is like"""
 
     @property
     def noise(self) -> Noise | None:
         """How the API contradicts itself, where it does."""
-        if self.known.steady:
+        if self.known.repeats_itself:
             return None
-        return Noise(0.5 * self.known.contradicted / max(1, self.known.repeated), repeat=max(1, self.known.repeated))
+        return Noise(
+            0.5 * self.known.contradicted / max(1, self.known.repeated),
+            repeat=max(1, self.known.repeated),
+        )
 
     def changed(self, share: float, once_more: int = 0) -> Dataset:
         """Make up new answers of which this share is not as before, one way or another."""
-        return replace(self.data, predictions={**self.data.predictions, NEW: self._new(share, once_more)})
+        return replace(
+            self.data, predictions={**self.data.predictions, NEW: self._new(share, once_more)}
+        )
 
     def replay(
         self,
@@ -124,17 +129,21 @@ class Made:
         ratio = sqrt(like.error2 / guessed) if guessed > 0.0 else 1.0
         return min(max(ratio, 1.0 / FARTHEST), FARTHEST)
 
-    def replays(self, share: float, *, budgets: Sequence[int], error: float, truer: float) -> Replay:
+    def replays(
+        self, share: float, *, budgets: Sequence[int], error: float, truer: float
+    ) -> Replay:
         """Play many assessments with each method, the errors of those that are scaled being that many times as large."""
-        parts, beyond = [], self.beyond(share)
+        parts, remaining = [], self.remaining_error2(share)
         for scaled in (True, False):
             methods = [name for name in self.methods if (name in SCALED) is scaled]
             aim = _aimed(error, truer) if scaled else error
             if methods:
-                aim = sqrt(max(aim**2 - UNKNOWN * beyond, LEAST_ERROR**2))
-                parts.append((scaled, self.replay(share, methods=methods, budgets=budgets, error=aim)))
+                aim = sqrt(max(aim**2 - UNKNOWN * remaining, LEAST_ERROR**2))
+                parts.append(
+                    (scaled, self.replay(share, methods=methods, budgets=budgets, error=aim))
+                )
         curves = {
-            curve.method: _and(_times(curve, truer) if scaled else curve, beyond)
+            curve.method: _and(_times(curve, truer) if scaled else curve, remaining)
             for scaled, played in parts
             for curve in played.curves
         }
@@ -142,21 +151,21 @@ class Made:
         ordered = tuple(curves[name] for name in self.methods)
         return replace(parts[0][1], curves=ordered, target_error=error, notes=notes)
 
-    def beyond(self, share: float) -> float:
+    def remaining_error2(self, share: float) -> float:
         """Give the squared error of the shift that is left when all is asked, because these items stand for others."""
-        if self.known.stands is None or self.known.beyond is None:
+        if self.known.weight is None or self.known.extra_variance is None:
             return 0.0
         new = self._new(share, 0)
         apart = self.old.on(new.values).codes != new.codes
-        return 2.0 * float((self.known.stands * self.known.beyond)[apart].sum())
+        return 2.0 * float((self.known.weight * self.known.extra_variance)[apart].sum())
 
     def ended(self, share: float, stopping: Stopping, *, budget: int | None) -> StoppingReport:
         """Play a few whole assessments, of an API that contradicts itself as much as this one does."""
         data = self.changed(share)
-        return rehearse(
+        return play_whole_runs(
             data,
             new=data.predictions[NEW],
-            old=replace(self.known, answers=self.old, again={}),
+            old=replace(self.known, answers=self.old, asked_twice={}),
             settings=replace(self.settings, method=self.methods[0], canary=0, strict=False),
             stopping=stopping,
             budget=budget,
@@ -187,11 +196,15 @@ class Made:
         np.add.at(mistakes, (label.codes, old.codes), 1.0)
         mistakes[np.flatnonzero(right >= 0), right[right >= 0]] = 1e-9
         codes: Codes = old.codes.astype(np.int32).copy()
-        hit = np.flatnonzero(picked(chances(self._likely(), max(1, round(share * len(codes)))), luck))
+        hit = np.flatnonzero(
+            picked(chances(self._likely(), max(1, round(share * len(codes)))), luck)
+        )
         kind = label.codes[hit].astype(np.int64) * len(names) + codes[hit]
         hit, kind = hit[np.argsort(kind, kind="stable")], np.sort(kind)
         kinds, begin = np.unique(kind, return_index=True)
-        for both, items in zip(kinds.tolist(), np.split(hit, begin[1:]), strict=True) if len(names) > 1 else ():
+        for both, items in (
+            zip(kinds.tolist(), np.split(hit, begin[1:]), strict=True) if len(names) > 1 else ()
+        ):
             mine, was = divmod(both, len(names))
             chance = np.where(np.arange(len(names)) == was, 0.0, mistakes[mine])
             chance /= chance.sum()
@@ -217,7 +230,9 @@ class Made:
         if self.known.confidence is not None:
             likely = likely - DOUBT * ranks(self.known.confidence)
         for name in self.settings.also:
-            other = self.data.predictions[name].on(in_order((*self.data.predictions[name].values, *old.values)))
+            other = self.data.predictions[name].on(
+                in_order((*self.data.predictions[name].values, *old.values))
+            )
             likely = likely + DISAGREES * (other.codes != old.on(other.values).codes)
         return np.asarray(likely, np.float64)
 
@@ -256,7 +271,10 @@ def _times(curve: Curve, factor: float) -> Curve:
         mean_squared_error=tuple(factor**2 * value for value in curve.mean_squared_error),
         error_quantile=tuple(factor * value for value in curve.error_quantile),
         path=tuple(
-            Point(point.queries, factor * point.root_mean_squared_error, factor * point.error_quantile) for point in curve.path
+            Point(
+                point.queries, factor * point.root_mean_squared_error, factor * point.error_quantile
+            )
+            for point in curve.path
         ),
     )
 
@@ -275,34 +293,40 @@ def _and(curve: Curve, more: float) -> Curve:
         curve,
         mean_squared_error=tuple(value + more for value in curve.mean_squared_error),
         error_quantile=tuple(quantile(*pair) for pair in both),
-        path=tuple(Point(one.queries, sqrt(mean2 + more), quantile(one.error_quantile, mean2)) for one, mean2 in points),
+        path=tuple(
+            Point(one.queries, sqrt(mean2 + more), quantile(one.error_quantile, mean2))
+            for one, mean2 in points
+        ),
         queries_for_target=None,
     )
 
 
 def made(
     data: Dataset,
-    old: Old,
+    old: BaselineAnswers,
     settings: Settings,
     *,
     runs: int,
     methods: Sequence[str] | None = None,
-    like: Learned | None = None,
+    like: LearnedChange | None = None,
     progress: Progress | None = None,
-) -> Made:
+) -> MadeUpChange:
     """Lay out the data with an old answer for every item, as the simulations want it."""
     if not data.labelled.all():
         data, old = _labelled(data, old)
-    if old.stands is not None and len(data) < LEAST_ITEMS:
+    if old.weight is not None and len(data) < LEAST_ITEMS:
         raise UsageError(
-            f"the baseline has no more than {len(data):,} items", hint="make a wider one (masa baseline) to plan from"
+            f"the baseline has no more than {len(data):,} items",
+            hint="make a wider one (masa baseline) to plan from",
         )
     answers = old.answers
     if ERROR in answers.values:
         answers = _filled(data, old)
     numbers: dict[str, Floats] = {} if old.confidence is None else {SURE_OF_OLD: old.confidence}
     hardness = data.difficulty if data.difficulty is not None else old.confidence
-    known = tuple(methods or (("auto", "masa", "post-stratified") if old.even else ("auto",)))
+    known = tuple(
+        methods or (("auto", "masa", "post-stratified") if old.drawn_evenly else ("auto",))
+    )
     if data.group is not None:
         if methods and tuple(methods) != ("predictive",):
             raise UsageError("only the method predictive knows groups", hint="leave out --method")
@@ -314,10 +338,12 @@ def made(
         numbers={**data.numbers, **numbers},
         difficulty=hardness,
     )
-    return Made(data, column, settings, replace(old, answers=column), runs, known, progress, like)
+    return MadeUpChange(
+        data, column, settings, replace(old, answers=column), runs, known, progress, like
+    )
 
 
-def _labelled(data: Dataset, old: Old) -> tuple[Dataset, Old]:
+def _labelled(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, BaselineAnswers]:
     """Leave out the items without a label, which have no part in any of this."""
     keep = np.flatnonzero(data.labelled)
     place = np.full(len(data), -1)
@@ -327,13 +353,15 @@ def _labelled(data: Dataset, old: Old) -> tuple[Dataset, Old]:
         places=np.arange(len(keep)),
         answers=Column(old.answers.name, old.answers.values, old.answers.codes[keep]),
         confidence=None if old.confidence is None else old.confidence[keep],
-        stands=None if old.stands is None else old.stands[keep],
-        beyond=None if old.beyond is None else old.beyond[keep],
-        again={int(place[item]): again for item, again in old.again.items() if place[item] >= 0},
+        weight=None if old.weight is None else old.weight[keep],
+        extra_variance=None if old.extra_variance is None else old.extra_variance[keep],
+        asked_twice={
+            int(place[item]): again for item, again in old.asked_twice.items() if place[item] >= 0
+        },
     )
 
 
-def _filled(data: Dataset, old: Old) -> Column:
+def _filled(data: Dataset, old: BaselineAnswers) -> Column:
     """Give every item an old answer, those where it failed that of another item with the same label."""
     luck = np.random.default_rng(0)
     names = tuple(name for name in old.answers.values if name != ERROR)
@@ -341,7 +369,10 @@ def _filled(data: Dataset, old: Old) -> Column:
     codes = np.where(answers.codes < len(names), answers.codes, -1).astype(np.int32)
     all_told = codes[codes >= 0]
     if not len(all_told):
-        raise UsageError("all calls of the baseline failed: there is nothing to plan from", hint="make another (masa baseline)")
+        raise UsageError(
+            "all calls of the baseline failed: there is nothing to plan from",
+            hint="make another (masa baseline)",
+        )
     for label in np.unique(data.label.codes[codes < 0]):
         mine = data.label.codes == label
         told = codes[mine & (codes >= 0)]

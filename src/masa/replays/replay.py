@@ -17,7 +17,7 @@ import numpy.typing as npt
 from masa.data.cheap_model import CHEAP, helped
 from masa.data.dataset import Dataset, read
 from masa.data.difficulty import beside, choose
-from masa.data.features import Clues, Words
+from masa.data.features import Features, Words
 from masa.data.files import Table
 from masa.data.strata import Strata, mixed
 from masa.errors import UsageError
@@ -129,13 +129,15 @@ def replay(
         strata=strata,
         new=answers,
         old=before,
-        clues=None
+        features=None
         if before is None
-        else Clues(
+        else Features(
             before,
             None if old_confidence is None else _numbers(data, old_confidence),
             tuple(_recorded(data, name) for name in also),
-            Words.of(data.texts(text)) if text is not None and {"predictive", "auto"} & set(named) else None,
+            Words.of(data.texts(text))
+            if text is not None and {"predictive", "auto"} & set(named)
+            else None,
         ),
         cheap=_recorded(data, also[0]) if also else None,
         new_confidence=None if new_confidence is None else _numbers(data, new_confidence),
@@ -167,7 +169,9 @@ def replay(
                 progress(method, (number + done) / len(named))
 
         curves.append(study.curve(report))
-    shift = None if before is None else Shift(true_matrix(strata, before), true_matrix(strata, answers))
+    shift = (
+        None if before is None else Shift(true_matrix(strata, before), true_matrix(strata, answers))
+    )
     result = Replay(
         items=len(data),
         labels=len(strata.labels),
@@ -198,13 +202,21 @@ def _usual(old: str | None, *, replacement: bool) -> tuple[str, ...]:
     """Give the methods that are replayed where none is named."""
     if replacement:
         return sampler.METHODS
-    return tuple(name for name in METHODS if name not in ON_REQUEST and (old is not None or name not in NEED_OLD))
+    return tuple(
+        name
+        for name in METHODS
+        if name not in ON_REQUEST and (old is not None or name not in NEED_OLD)
+    )
 
 
 def _log(data: Dataset, strata: Strata) -> None:
     if logger.isEnabledFor(logging.INFO):
-        logger.info("%s: %s items, fingerprint %s", data.source, f"{len(data):,}", data.fingerprint())
-        logger.info("%d strata of %d to %d items", len(strata), strata.size.min(), strata.size.max())
+        logger.info(
+            "%s: %s items, fingerprint %s", data.source, f"{len(data):,}", data.fingerprint()
+        )
+        logger.info(
+            "%d strata of %d to %d items", len(strata), strata.size.min(), strata.size.max()
+        )
     if logger.isEnabledFor(logging.DEBUG):
         for label, level, size in zip(strata.label, strata.level, strata.size, strict=True):
             logger.debug("stratum: label %r, level %d, %d items", strata.labels[label], level, size)
@@ -235,7 +247,11 @@ def _cautions(result: Replay, budgets: Sequence[int] | None) -> Iterator[str]:
         noise = 3.0 * curve.root_mean_squared_error[-1] * (result.labels / result.runs) ** 0.5
         if abs(bias) >= max(NOTABLE_BIAS, noise):
             agree = curve.method == "masa" and bias > 0
-            cause = "it asks less where its first answers agree" if agree else "labels without answers count as zero"
+            cause = (
+                "it asks less where its first answers agree"
+                if agree
+                else "labels without answers count as zero"
+            )
             yield (
                 f"the accuracy that {curve.method} finds with {curve.queries[-1]:,} queries is {100 * abs(bias):.2g} points "
                 f"too {'high' if bias > 0 else 'low'} on average: {cause}"
@@ -258,7 +274,9 @@ class Recorded:
 
     def replay(self, **options: Unpack[Options]) -> Replay:
         """Replay them."""
-        columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "data"}
+        columns = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "data"
+        }
         return replay(self.data, **columns, **options)
 
 
@@ -295,10 +313,10 @@ def read_recorded(
         numbers=[name for name in (sure, sure_now) if name is not None],
         inputs=() if text is None else (text,),
     )
-    if hardness.column is not None and hardness.column.removesuffix("confidence") == new.removesuffix("prediction"):
-        note = (
-            f"{hardness.column!r} comes with the answers of {new!r}: a real assessment would know it only after paying for them"
-        )
+    if hardness.column is not None and hardness.column.removesuffix(
+        "confidence"
+    ) == new.removesuffix("prediction"):
+        note = f"{hardness.column!r} comes with the answers of {new!r}: a real assessment would know it only after paying for them"
         data = replace(data, notes=(*data.notes, note))
     words = hardness.words
     if text is not None and not also and hardness.column is None:
@@ -378,7 +396,9 @@ class Study:
         pool = ThreadPoolExecutor(self.workers)
         try:
             # In order, whichever thread is first: the sum of floats depends on it.
-            for chunk, part in zip(chunks, pool.map(lambda chunk: self._chunk(checkpoints, chunk), chunks), strict=True):
+            for chunk, part in zip(
+                chunks, pool.map(lambda chunk: self._chunk(checkpoints, chunk), chunks), strict=True
+            ):
                 total.errors[chunk.start : chunk.stop] = part.errors
                 total.first[chunk.start : chunk.stop] = part.first
                 total.sums[: len(part.sums)] += part.sums
@@ -395,7 +415,13 @@ class Study:
         keys = np.array([kernel.run_key(self.seed, run) for run in runs], np.uint64)
         return self.simulation.run(keys, checkpoints)
 
-    def _summary(self, grid: Ints, outcome: Outcome, needed: int | None, spread: tuple[int | None, int | None]) -> Curve:
+    def _summary(
+        self,
+        grid: Ints,
+        outcome: Outcome,
+        needed: int | None,
+        spread: tuple[int | None, int | None],
+    ) -> Curve:
         squared = np.mean(np.square(outcome.errors, dtype=np.float64), axis=0)
         quantile = np.quantile(outcome.errors, self.confidence, axis=0, method="inverted_cdf")
         at = np.searchsorted(grid, self.stops)
@@ -405,16 +431,25 @@ class Study:
             queries=self.stops,
             mean_squared_error=tuple(squared[at].tolist()),
             error_quantile=tuple(quantile[at].tolist()),
-            bias_share=tuple(_bias_share(row, float(mse), self.runs) for row, mse in zip(bias, squared[at], strict=True)),
+            bias_share=tuple(
+                _bias_share(row, float(mse), self.runs)
+                for row, mse in zip(bias, squared[at], strict=True)
+            ),
             accuracy_bias=tuple(bias[:, self.simulation.right].sum(axis=1).tolist()),
             queries_for_target=needed,
             queries_range=spread,
             first_change=_first_change(outcome.first),
-            noticed=tuple(float(np.mean((outcome.first > 0) & (outcome.first <= budget))) for budget in self.stops),
-            group_errors=tuple(tuple(row) for row in np.sqrt(outcome.groups.T / self.runs).tolist()),
+            noticed=tuple(
+                float(np.mean((outcome.first > 0) & (outcome.first <= budget)))
+                for budget in self.stops
+            ),
+            group_errors=tuple(
+                tuple(row) for row in np.sqrt(outcome.groups.T / self.runs).tolist()
+            ),
             draws_per_second=outcome.asked / max(outcome.seconds, 1e-9),
             path=tuple(
-                Point(int(q), float(mse) ** 0.5, float(quant)) for q, mse, quant in zip(grid, squared, quantile, strict=True)
+                Point(int(q), float(mse) ** 0.5, float(quant))
+                for q, mse, quant in zip(grid, squared, quantile, strict=True)
             ),
         )
 
@@ -439,14 +474,17 @@ def _recorded(data: Dataset, name: str) -> Column:
         close = get_close_matches(name, data.predictions, 1)
         known = ", ".join(repr(column) for column in data.predictions) or "none"
         raise UsageError(
-            f"the data has no predictions {name!r}", hint=f"did you mean {close[0]!r}?" if close else f"it has {known}"
+            f"the data has no predictions {name!r}",
+            hint=f"did you mean {close[0]!r}?" if close else f"it has {known}",
         )
     return data.predictions[name]
 
 
 def _numbers(data: Dataset, name: str) -> Floats:
     if name not in data.numbers:
-        raise UsageError(f"the data has no column {name!r} of numbers", hint="read it with numbers=[...]")
+        raise UsageError(
+            f"the data has no column {name!r} of numbers", hint="read it with numbers=[...]"
+        )
     return data.numbers[name]
 
 
@@ -472,7 +510,9 @@ def _grid(low: int, high: int, stops: Sequence[int]) -> Ints:
     """
     end = max(high, *stops)
     around, near = (_steps(1, low, COARSE), _steps(high, end, COARSE)), _steps(low, high, FINE)
-    return np.unique(np.concatenate((*around, near, np.array([*stops, high], np.float64))).astype(np.int64))
+    return np.unique(
+        np.concatenate((*around, near, np.array([*stops, high], np.float64))).astype(np.int64)
+    )
 
 
 def _steps(first: int, last: int, factor: float) -> Floats:
@@ -493,15 +533,20 @@ def _stops(budgets: Sequence[int] | None, *, items: int, replacement: bool) -> t
     return tuple(budget for budget in BUDGETS if budget <= items) or (items,)
 
 
-def _check(*, runs: int, target_error: float, confidence: float, seed: int, methods: Sequence[str]) -> None:
+def _check(
+    *, runs: int, target_error: float, confidence: float, seed: int, methods: Sequence[str]
+) -> None:
     if not 1 <= runs <= MOST_RUNS:
         raise UsageError(f"runs is {runs}", hint=f"give a whole number from 1 to {MOST_RUNS:,}")
     if not LEAST_ERROR <= target_error < 1.0:
         raise UsageError(
-            f"target error is {target_error:g}", hint=f"give a share from {LEAST_ERROR:g} to less than 1, such as 0.01 or 1%"
+            f"target error is {target_error:g}",
+            hint=f"give a share from {LEAST_ERROR:g} to less than 1, such as 0.01 or 1%",
         )
     if not 1e-6 <= confidence <= 1.0 - 1e-6:
-        raise UsageError(f"confidence is {confidence}", hint="give a share between 0 and 1, such as 0.95 or 95%")
+        raise UsageError(
+            f"confidence is {confidence}", hint="give a share between 0 and 1, such as 0.95 or 95%"
+        )
     if not 0 <= seed < 2**63:
         raise UsageError(f"seed is {seed}", hint=f"give a whole number from 0 to {2**63 - 1}")
     if not methods:
@@ -509,7 +554,9 @@ def _check(*, runs: int, target_error: float, confidence: float, seed: int, meth
     for method in methods:
         if method not in METHODS:
             close = get_close_matches(method, METHODS, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"the methods are {', '.join(METHODS)}"
+            hint = (
+                f"did you mean {close[0]!r}?" if close else f"the methods are {', '.join(METHODS)}"
+            )
             raise UsageError(f"there is no method {method!r}", hint=hint)
     if len(set(methods)) < len(methods):
         raise UsageError("a method is named twice", hint="name each once")

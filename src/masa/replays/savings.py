@@ -18,4 +18,7 @@ def saved_queries(cheap: Cheap, data: Dataset, old: Column) -> float:
 
 def _need(strata: Strata, answers: Column) -> float:
     """Give what the queries for some error are proportional to, when they are spread in the best way."""
-    return float(np.sum(strata.weight * np.sqrt(true_uncertainty(strata, answers, replacement=True)))) ** 2
+    return (
+        float(np.sum(strata.weight * np.sqrt(true_uncertainty(strata, answers, replacement=True))))
+        ** 2
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from masa.data.dataset import Dataset
-from masa.data.features import Clues
+from masa.data.features import Features
 from masa.data.strata import Strata, adaptive_strata, paired_strata
 from masa.errors import UsageError
 from masa.inference.counts import recorded_answers, right_entries, true_matrix, true_uncertainty
@@ -49,9 +49,15 @@ class Outcome:
     seconds: float = 0.0
 
     @classmethod
-    def blank(cls, runs: int, checkpoints: Ints, simulation: "Simulation", *, rows: int | None = None) -> "Outcome":
+    def blank(
+        cls, runs: int, checkpoints: Ints, simulation: "Simulation", *, rows: int | None = None
+    ) -> "Outcome":
         """Make room for what these runs give."""
-        wanted = rows if rows is not None else 1 + max((int(row) for row in checkpoints[:, 1]), default=-1)
+        wanted = (
+            rows
+            if rows is not None
+            else 1 + max((int(row) for row in checkpoints[:, 1]), default=-1)
+        )
         return cls(
             errors=np.zeros((runs, len(checkpoints)), np.float32),
             sums=np.zeros((wanted, len(simulation.truth))),
@@ -94,7 +100,7 @@ class Case:
     strata: Strata
     new: Column
     old: Column | None
-    clues: Clues | None
+    features: Features | None
     cheap: Column | None
     new_confidence: Floats | None
     objective: Objective
@@ -107,12 +113,12 @@ class Case:
     @property
     def best(self) -> str:
         """What `auto` is."""
-        return "adaptive" if self.clues is None else "predictive"
+        return "adaptive" if self.features is None else "predictive"
 
     @property
     def why(self) -> str:
         """Why it is that."""
-        return "the old answers are not known" if self.clues is None else self.clues.in_words
+        return "the old answers are not known" if self.features is None else self.features.in_words
 
     @property
     def changed(self) -> Bools:
@@ -120,30 +126,56 @@ class Case:
         if self.old is None:
             return np.zeros(len(self.data), np.bool_)
         names = np.array([*self.old.values, *self.new.values], object)
-        return np.asarray(names[self.old.codes] != names[len(self.old.values) + self.new.codes], np.bool_)
+        return np.asarray(
+            names[self.old.codes] != names[len(self.old.values) + self.new.codes], np.bool_
+        )
 
     def simulation(self, method: str) -> Simulation:
         """Lay a method out on these answers."""
         turns = method == "auto" and self.data.group is None
         if method == "auto":
             method = self.best
-        if method in NEED_OLD and self.clues is None:
-            raise UsageError(f"the method {method} needs the old answers", hint="name their column with --old COL")
+        if method in NEED_OLD and self.features is None:
+            raise UsageError(
+                f"the method {method} needs the old answers",
+                hint="name their column with --old COL",
+            )
         if self.replacement and method not in sampler.METHODS:
-            raise UsageError(f"the method {method} asks each item once", hint="leave out --with-replacement")
+            raise UsageError(
+                f"the method {method} asks each item once", hint="leave out --with-replacement"
+            )
         if self.data.group is not None and method != "predictive":
-            raise UsageError(f"the method {method} does not know groups", hint="use predictive, which needs --old COL")
+            raise UsageError(
+                f"the method {method} does not know groups",
+                hint="use predictive, which needs --old COL",
+            )
         if method == "predictive":
             return Predicted.of(self, turns=turns)
-        if method == "paired" and self.clues is not None:
-            clues = self.clues if self.clues.confidence is not None else replace(self.clues, confidence=self.data.difficulty)
-            return Shrunk.of(self, paired_strata(self.data.label, clues, levels=self.levels, mix=self.mix), self.old)
-        return Shrunk.of(self, self.unpaired, None) if method == "adaptive" else Drawn.of(self, method)
+        if method == "paired" and self.features is not None:
+            features = (
+                self.features
+                if self.features.confidence is not None
+                else replace(self.features, confidence=self.data.difficulty)
+            )
+            return Shrunk.of(
+                self,
+                paired_strata(self.data.label, features, levels=self.levels, mix=self.mix),
+                self.old,
+            )
+        return (
+            Shrunk.of(self, self.unpaired, None) if method == "adaptive" else Drawn.of(self, method)
+        )
 
     @property
     def unpaired(self) -> Strata:
         """The strata of the method that knows no old answers."""
-        return adaptive_strata(self.data.label, self.cheap, difficulty=self.data.difficulty, levels=self.levels, mix=self.mix)
+        return adaptive_strata(
+            self.data.label,
+            self.cheap,
+            difficulty=self.data.difficulty,
+            levels=self.levels,
+            mix=self.mix,
+        )
 
 
 def _variance(strata: Strata, answers: Column) -> float:
@@ -180,7 +212,9 @@ class Drawn:
         """Lay the method out."""
         strata, answers = case.strata, case.new
         known = true_uncertainty(strata, answers, replacement=case.replacement)
-        plan = sampler.plan(strata, method, replacement=case.replacement, a=case.a, uncertainty=known)
+        plan = sampler.plan(
+            strata, method, replacement=case.replacement, a=case.a, uncertainty=known
+        )
         recorded = recorded_answers(
             strata,
             answers,
@@ -191,7 +225,17 @@ class Drawn:
         )
         most = MOST_QUERIES if case.replacement else len(strata.items)
         right = right_entries(strata, answers)
-        return cls(method, plan, strata, answers, recorded, case.changed[strata.items], recorded.truth, right, most)
+        return cls(
+            method,
+            plan,
+            strata,
+            answers,
+            recorded,
+            case.changed[strata.items],
+            recorded.truth,
+            right,
+            most,
+        )
 
     @property
     def groups(self) -> int:
@@ -214,10 +258,14 @@ class Drawn:
         plan, recorded = self.plan, self.recorded
         state = kernel.new_state(plan.design, len(self.strata.items), len(recorded.cell_entry))
         outcome = Outcome.blank(len(keys), checkpoints, self)
-        asked = kernel.simulate(plan.design, recorded, plan.rule, state, keys, checkpoints, outcome.errors, outcome.sums)
+        asked = kernel.simulate(
+            plan.design, recorded, plan.rule, state, keys, checkpoints, outcome.errors, outcome.sums
+        )
         if self.changed.any():
             state = kernel.new_state(plan.design, len(self.strata.items), len(recorded.cell_entry))
-            kernel.first_changes(plan.design, recorded, plan.rule, state, keys, self.changed, outcome.first)
+            kernel.first_changes(
+                plan.design, recorded, plan.rule, state, keys, self.changed, outcome.first
+            )
         return replace(outcome, asked=int(asked))
 
 
@@ -244,7 +292,9 @@ class Shrunk:
         place = {name: code for code, name in enumerate(names)}
 
         def coded(column: Column) -> Codes:
-            return np.array([place[name] for name in column.values], np.int32)[column.codes[strata.items]]
+            return np.array([place[name] for name in column.values], np.int32)[
+                column.codes[strata.items]
+            ]
 
         right = np.array([[label == name for name in names] for label in strata.labels], np.bool_)
         return cls(
@@ -267,7 +317,9 @@ class Shrunk:
 
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess from the strata."""
-        return _enough(_variance(self.strata, self.answers), self.strata, target=target, confidence=confidence)
+        return _enough(
+            _variance(self.strata, self.answers), self.strata, target=target, confidence=confidence
+        )
 
     def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
@@ -311,12 +363,12 @@ class Predicted:
     @classmethod
     def of(cls, case: Case, *, turns: bool) -> "Predicted":
         """Lay the items out; if it turns, it goes on without the old answers where those tell little."""
-        clues, label, strata = case.clues, case.data.label, case.strata
-        assert clues is not None  # noqa: S101
+        features, label, strata = case.features, case.data.label, case.strata
+        assert features is not None  # noqa: S101
         weight = strata.item_weight
         layout = Layout.of(
             label,
-            clues,
+            features,
             weight=weight,
             objective=case.objective,
             cost=case.data.cost,
@@ -331,12 +383,14 @@ class Predicted:
         np.add.at(shift, (label.codes[moved], target[moved]), weight[moved])
         np.add.at(shift, (label.codes[moved], layout.old[moved]), -weight[moved])
         now = np.full(len(weight), np.nan) if case.new_confidence is None else case.new_confidence
-        right = np.array([[label == name for name in layout.names] for label in layout.labels], np.bool_)
+        right = np.array(
+            [[label == name for name in layout.names] for label in layout.labels], np.bool_
+        )
         return cls(
             layout=layout,
-            strata=paired_strata(label, clues),
+            strata=paired_strata(label, features),
             answers=case.new,
-            changed=changed(target, clues.confidence, now),
+            changed=changed(target, features.confidence, now),
             target=target,
             shift=shift,
             truth=shift.ravel(),
@@ -347,7 +401,9 @@ class Predicted:
 
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess from strata by label and old answer."""
-        return _enough(_variance(self.strata, self.answers), self.strata, target=target, confidence=confidence)
+        return _enough(
+            _variance(self.strata, self.answers), self.strata, target=target, confidence=confidence
+        )
 
     def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
@@ -383,8 +439,12 @@ def _audit(case: Case, weight: Floats) -> _predictive.Audit:
     if group is None or case.old is None:
         return _predictive.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0))
     truth = np.array(label.values, object)[label.codes]
-    then, now = (np.array(side.values, object)[side.codes] == truth for side in (case.old, case.new))
+    then, now = (
+        np.array(side.values, object)[side.codes] == truth for side in (case.old, case.new)
+    )
     gain = now.astype(np.float32) - then.astype(np.float32)
     total = np.bincount(group.codes, weight, len(group.values))
-    change = np.bincount(group.codes, weight * gain, len(group.values)) / np.where(total > 0.0, total, 1.0)
+    change = np.bincount(group.codes, weight * gain, len(group.values)) / np.where(
+        total > 0.0, total, 1.0
+    )
     return _predictive.Audit(group.codes, gain, change)

@@ -7,19 +7,31 @@ from typing import Any
 
 import numpy as np
 
-from masa.data.baseline_answers import Old, columned
+from masa.data.baseline_answers import BaselineAnswers, from_column
 from masa.data.dataset import Dataset
 from masa.data.features import ranks
 from masa.data.strata import Strata
 from masa.errors import UsageError
 from masa.inference.any_change import differences, moved
 from masa.inference.counts import true_matrix
-from masa.inference.estimate import Estimated
+from masa.inference.estimate import Estimate
 from masa.inference.method import Plan
 from masa.inference.readings import Reader
 from masa.inference.spread import Spread
 from masa.inference.stopping import Stopping
-from masa.records import ERROR, Answer, Column, Floats, Matrix, Progress, Query, Replay, Shift, StoppingReport, in_order
+from masa.records import (
+    ERROR,
+    Answer,
+    Column,
+    Floats,
+    Matrix,
+    Progress,
+    Query,
+    Replay,
+    Shift,
+    StoppingReport,
+    in_order,
+)
 from masa.replays.replay import Recorded, cores
 from masa.sampling.draws import Draws
 from masa.settings import Objective, Settings, Tolerance
@@ -52,11 +64,16 @@ class Noise:
             raise UsageError(f"noise-where is {self.where!r}", hint=f"give {' or '.join(WHERE)}")
         if not 0.0 <= self.rate <= 1.0 or (self.where == "unsure" and self.rate > UNSURE):
             most = UNSURE if self.where == "unsure" else 1.0
-            raise UsageError(f"noise is {self.rate:g}", hint=f"give a share such as 0.01, {most:g} at the most")
+            raise UsageError(
+                f"noise is {self.rate:g}", hint=f"give a share such as 0.01, {most:g} at the most"
+            )
         if self.repeat < 1:
-            raise UsageError(f"repeat is {self.repeat}", hint="give the number of items that are asked twice, such as 500")
+            raise UsageError(
+                f"repeat is {self.repeat}",
+                hint="give the number of items that are asked twice, such as 500",
+            )
 
-    def rates(self, data: Dataset, old: Old) -> Floats:
+    def rates(self, data: Dataset, old: BaselineAnswers) -> Floats:
         """Give how often each item (N,) is answered with anything else."""
         if self.where == "evenly" or old.confidence is None:
             return np.full(len(data), self.rate)
@@ -66,8 +83,14 @@ class Noise:
     @staticmethod
     def of(column: Column, rates: Floats, luck: np.random.Generator) -> Column:
         """Answer once more."""
-        other = (column.codes + luck.integers(1, max(2, len(column.values)), len(column.codes))) % len(column.values)
-        return Column(column.name, column.values, np.where(luck.random(len(rates)) < rates, other, column.codes).astype(np.int32))
+        other = (
+            column.codes + luck.integers(1, max(2, len(column.values)), len(column.codes))
+        ) % len(column.values)
+        return Column(
+            column.name,
+            column.values,
+            np.where(luck.random(len(rates)) < rates, other, column.codes).astype(np.int32),
+        )
 
     @staticmethod
     def mean(column: Column, rates: Floats, strata: Strata) -> Matrix:
@@ -96,11 +119,11 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rehearsal:
+class WholeRuns:
     """What every run shares."""
 
     data: Dataset
-    old: Old
+    old: BaselineAnswers
     new: Column
     settings: Settings
     stopping: Stopping
@@ -115,7 +138,10 @@ class Rehearsal:
             plan = Plan.of(self.data, old, self.settings, words=plan.words)
         source, asked = plan.make(seed), list[Query]()
         strata, looks = len(plan.strata), self.stopping.looks(self.most, len(self.data))
-        verdict_look, error_look = self.stopping.next_verdict(0), self.stopping.next_error(0, strata)
+        verdict_look, error_look = (
+            self.stopping.next_verdict(0),
+            self.stopping.next_error(0, strata),
+        )
         while True:
             look = min(self.most, verdict_look or self.most, error_look or self.most)
             queries = source.ask(min(UNDER_WAY, look - len(asked)))
@@ -127,7 +153,7 @@ class Rehearsal:
                 continue
             places = np.array([query.item for query in asked], np.int64)
             answers = Column(new.name, new.values, new.codes[places])
-            found = plan.estimated(old, places, answers, _draws(asked), finite=old.steady)
+            found = plan.estimated(old, places, answers, _draws(asked), finite=old.repeats_itself)
             why = None
             if verdict_look is not None and len(asked) >= verdict_look:
                 verdict_look = self.stopping.next_verdict(len(asked))
@@ -140,19 +166,33 @@ class Rehearsal:
         early = why if len(asked) < self.most and queries else None
         ended = early or ("exhausted" if len(asked) >= len(self.data) else "budget")
         did = moved(found, old, *differences(self.data, old, places, answers), looks=looks)
-        interval, change = Reader(found, self.stopping.confidence, looks).accuracy(), truth.accuracy.change
+        interval, change = (
+            Reader(found, self.stopping.confidence, looks).accuracy(),
+            truth.accuracy.change,
+        )
         covered = interval.low - 1e-12 <= change <= interval.high + 1e-12
         if self.stopping.target_error is not None:
             covered = found.shift.error(truth) <= found.bound(self.stopping.confidence) + 1e-12
-        return Ended(len(asked), ended, covered, self.stopping.verdict(found, looks), did.said, interval.high - interval.low)
+        return Ended(
+            len(asked),
+            ended,
+            covered,
+            self.stopping.verdict(found, looks),
+            did.said,
+            interval.high - interval.low,
+        )
 
-    def _noisy(self, noise: Noise, seed: int) -> tuple[Old, Column]:
+    def _noisy(self, noise: Noise, seed: int) -> tuple[BaselineAnswers, Column]:
         """Give old and new answers as an API that contradicts itself would, and what those asked twice said."""
         luck, rates = np.random.default_rng((seed, 1)), noise.rates(self.data, self.old)
-        then, again, now = (noise.of(side, rates, luck) for side in (self.old.answers, self.old.answers, self.new))
+        then, again, now = (
+            noise.of(side, rates, luck) for side in (self.old.answers, self.old.answers, self.new)
+        )
         twice = luck.permutation(len(self.data))[: noise.repeat].tolist()
         return replace(
-            self.old, answers=then, again={place: bool(then.codes[place] != again.codes[place]) for place in twice}
+            self.old,
+            answers=then,
+            asked_twice={place: bool(then.codes[place] != again.codes[place]) for place in twice},
         ), now
 
     def prepared(self) -> "tuple[Plan, Shift]":
@@ -167,11 +207,11 @@ class Rehearsal:
         return plan, Shift(before.labelled(), after.labelled())
 
 
-def rehearse(
+def play_whole_runs(
     data: Dataset,
     *,
     new: Column,
-    old: Old,
+    old: BaselineAnswers,
     settings: Settings,
     stopping: Stopping,
     budget: int | None = None,
@@ -190,7 +230,7 @@ def rehearse(
     if noise is not None:  # What is answered by chance may be anything that either side answers.
         names = in_order(old.answers.values + new.values)
         old, new = replace(old, answers=old.answers.on(names)), new.on(names)
-    rehearsal = Rehearsal(data, old, new, settings, stopping, most, noise)
+    rehearsal = WholeRuns(data, old, new, settings, stopping, most, noise)
     prepared = rehearsal.prepared()  # Whatever is wrong is wrong here, and not in another process.
     size = max(1, min(25, -(-runs // workers)))
     chunks = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
@@ -223,18 +263,27 @@ def check(
 ) -> None:
     """Raise if assessments cannot be played on these answers."""
     if strict and methods and not set(methods) & set(STRICT):
-        raise UsageError(f"the method {methods[0]} has no strict intervals", hint=f"give --method {' or '.join(STRICT)}")
+        raise UsageError(
+            f"the method {methods[0]} has no strict intervals",
+            hint=f"give --method {' or '.join(STRICT)}",
+        )
     if stop not in STOPS:
         raise UsageError(f"stop is {stop!r}", hint=f"give {' or '.join(STOPS)}")
     if recorded.old is None:
-        raise UsageError("without old answers there is no change to stop at", hint="name their column with --old COL")
+        raise UsageError(
+            "without old answers there is no change to stop at",
+            hint="name their column with --old COL",
+        )
     if replacement:
         raise UsageError("assessments ask each item once", hint="leave out --with-replacement")
     if noise is not None and noise.where == "unsure" and recorded.old_confidence is None:
-        raise UsageError("nothing tells which answers are unsure", hint="name the column with --old-confidence COL")
+        raise UsageError(
+            "nothing tells which answers are unsure",
+            hint="name the column with --old-confidence COL",
+        )
 
 
-def rehearsed(
+def with_whole_runs(
     result: Replay,
     recorded: Recorded,
     *,
@@ -253,10 +302,12 @@ def rehearsed(
     They end with the budget if that comes first, and stop `budget` ends them with the last one of the replay.
     """
     data = recorded.data
-    old = columned(data, data.predictions[recorded.old or ""], recorded.old_confidence)
+    old = from_column(data, data.predictions[recorded.old or ""], recorded.old_confidence)
     target = result.target_error if stop == "target" else None
     objective = Objective.read(weights)
-    stopping = Stopping(target, stop == "decide", Tolerance.read(tolerance), result.confidence, objective, strict)
+    stopping = Stopping(
+        target, stop == "decide", Tolerance.read(tolerance), result.confidence, objective, strict
+    )
     curves = []
     for curve in result.curves:
         other = strict and curve.method not in STRICT
@@ -274,7 +325,7 @@ def rehearsed(
             tolerance=stopping.tolerance,
             strict=strict,
         )
-        report = rehearse(
+        report = play_whole_runs(
             data,
             new=data.predictions[recorded.new],
             old=old,
@@ -290,11 +341,11 @@ def rehearsed(
     return replace(result, curves=tuple(curves))
 
 
-_mine: list[tuple[Rehearsal, Plan, Shift]] = []
+_mine: list[tuple[WholeRuns, Plan, Shift]] = []
 """What a worker process was given when it began."""
 
 
-def _begin(rehearsal: Rehearsal) -> None:
+def _begin(rehearsal: WholeRuns) -> None:
     _mine.append((rehearsal, *rehearsal.prepared()))
 
 
@@ -306,7 +357,10 @@ def _runs(seeds: range) -> list[Ended]:
 def _matters(stopping: Stopping, truth: Shift) -> bool:
     """Say whether what truly changed is more than the tolerance."""
     nothing = Spread(0.0, 0.0)
-    return stopping.verdict(Estimated(truth, nothing, nothing, np.zeros_like(truth.values)), None) == "changed"
+    return (
+        stopping.verdict(Estimate(truth, nothing, nothing, np.zeros_like(truth.values)), None)
+        == "changed"
+    )
 
 
 def _summary(ended: Sequence[Ended], matters: bool) -> StoppingReport:
@@ -316,7 +370,9 @@ def _summary(ended: Sequence[Ended], matters: bool) -> StoppingReport:
         coverage=float(np.mean([one.covered for one in ended])),
         queries_mean=float(queries.mean()),
         queries_p95=int(np.quantile(queries, 0.95, method="inverted_cdf")),
-        false_alarms=None if matters else float(np.mean([one.verdict == "changed" for one in ended])),
+        false_alarms=None
+        if matters
+        else float(np.mean([one.verdict == "changed" for one in ended])),
         misses=float(np.mean([one.verdict == "unchanged" for one in ended])) if matters else None,
         early=float(np.mean([one.stopped in ("target", "decided") for one in ended])),
         noticed=float(np.mean([one.moved == "yes" for one in ended])),

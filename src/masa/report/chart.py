@@ -29,22 +29,35 @@ class ScriptSafe(json.JSONEncoder):
 
     def encode(self, o: object) -> str:
         """Write the characters that mean something in HTML as escapes, which JSON reads as the same characters."""
-        return super().encode(o).replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+        return (
+            super()
+            .encode(o)
+            .replace("<", r"\u003c")
+            .replace(">", r"\u003e")
+            .replace("&", r"\u0026")
+        )
 
 
 def check(path: Path) -> None:
     """Refuse what could not be written, before any long work is done for it."""
     if path.suffix.lower() not in ENDINGS:
-        raise UsageError(f"{path} is not a kind of chart masa can write", hint=f"end its name in {', '.join(ENDINGS)}")
+        raise UsageError(
+            f"{path} is not a kind of chart masa can write",
+            hint=f"end its name in {', '.join(ENDINGS)}",
+        )
     if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent} to write {path.name} into", hint="make it first")
+        raise UsageError(
+            f"there is no folder {path.parent} to write {path.name} into", hint="make it first"
+        )
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="give the name of a file")
     for package in ("altair", "vl_convert"):
         try:
             import_module(package)
         except ImportError as exc:
-            raise MissingPackageError(f"charts need the package {package}", hint="pip install altair vl-convert-python") from exc
+            raise MissingPackageError(
+                f"charts need the package {package}", hint="pip install altair vl-convert-python"
+            ) from exc
 
 
 def save(chart: Any, path: Path) -> None:
@@ -52,13 +65,18 @@ def save(chart: Any, path: Path) -> None:
     try:
         match path.suffix.lower():
             case ".html":
-                path.write_text(chart.to_html(inline=True, json_kwds={"cls": ScriptSafe}), encoding="utf-8")
+                path.write_text(
+                    chart.to_html(inline=True, json_kwds={"cls": ScriptSafe}), encoding="utf-8"
+                )
             case ".png":
                 chart.save(str(path), format="png", scale_factor=2)
             case _:
                 chart.save(str(path), format="svg")
     except OSError as exc:
-        raise UsageError(f"{path} cannot be written: {exc.strerror or exc}", hint="give another place with --plot") from exc
+        raise UsageError(
+            f"{path} cannot be written: {exc.strerror or exc}",
+            hint="give another place with --plot",
+        ) from exc
 
 
 def replay(result: Replay, *, title: str) -> "alt.LayerChart":
@@ -69,7 +87,11 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
     floor = min(result.target_error, result.no_change_error or result.target_error) / 3
     first = min(2 * result.strata, result.curves[0].queries[0])
     rows = [
-        {"queries": point.queries, "error": 100 * max(point.error_quantile, floor), "method": curve.method}
+        {
+            "queries": point.queries,
+            "error": 100 * max(point.error_quantile, floor),
+            "method": curve.method,
+        }
         for curve in result.curves
         for point, before in zip(curve.path, (None, *curve.path), strict=False)
         if point.queries >= first and (before is None or before.error_quantile > floor)
@@ -80,7 +102,10 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X(
-                "queries:Q", scale=alt.Scale(type="log", nice=False), title="queries", axis=alt.Axis(format=",d", grid=False)
+                "queries:Q",
+                scale=alt.Scale(type="log", nice=False),
+                title="queries",
+                axis=alt.Axis(format=",d", grid=False),
             ),
             y=alt.Y(
                 "error:Q",
@@ -92,7 +117,9 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
                 "method:N",
                 title="method",
                 sort=methods,
-                scale=alt.Scale(domain=methods, range=[STYLE.get(method, "#000000") for method in methods]),
+                scale=alt.Scale(
+                    domain=methods, range=[STYLE.get(method, "#000000") for method in methods]
+                ),
             ),
             tooltip=[
                 alt.Tooltip("method:N"),
@@ -101,9 +128,15 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
             ],
         )
     )
-    layers: alt.LayerChart = lines + _mark(result.target_error, f"target {100 * result.target_error:.3g}%", above=False)
+    layers: alt.LayerChart = lines + _mark(
+        result.target_error, f"target {100 * result.target_error:.3g}%", above=False
+    )
     if result.no_change_error:
-        layers += _mark(result.no_change_error, f"saying nothing changed {100 * result.no_change_error:.3g}%", above=True)
+        layers += _mark(
+            result.no_change_error,
+            f"saying nothing changed {100 * result.no_change_error:.3g}%",
+            above=True,
+        )
     return layers.properties(title=title, width=560, height=360)
 
 
@@ -111,9 +144,16 @@ def _mark(error: float, words: str, *, above: bool) -> "alt.LayerChart":
     """Draw a level across the chart, with words at its left end."""
     import altair as alt
 
-    base = alt.Chart(alt.InlineData(values=[{"error": 100 * error, "words": words}])).encode(y="error:Q")
+    base = alt.Chart(alt.InlineData(values=[{"error": 100 * error, "words": words}])).encode(
+        y="error:Q"
+    )
     line = base.mark_rule(strokeDash=[4, 4], color="#444444")
-    place: dict[str, Any] = {"align": "left", "baseline": "bottom" if above else "top", "x": 4, "dy": -3 if above else 3}
+    place: dict[str, Any] = {
+        "align": "left",
+        "baseline": "bottom" if above else "top",
+        "x": 4,
+        "dy": -3 if above else 3,
+    }
     halo = base.mark_text(**place, stroke="white", strokeWidth=4).encode(text="words:N")
     text = base.mark_text(**place, color="#444444").encode(text="words:N")
     layers: alt.LayerChart = line + halo + text

@@ -7,7 +7,18 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from masa.records import ERROR, INVALID, Assessment, Baseline, Forecast, Interval, Matrix, Readings, Replay, Shift
+from masa.records import (
+    ERROR,
+    INVALID,
+    Assessment,
+    Baseline,
+    Forecast,
+    Interval,
+    Matrix,
+    Readings,
+    Replay,
+    Shift,
+)
 from masa.report.words import counted, percent, plain, points
 from masa.settings import Tolerance
 from masa.storage.history import Run
@@ -47,13 +58,24 @@ def replay(result: Replay, *, source: str) -> RenderableType:
     within = f"{percent(result.confidence)} of runs"
     title = f"\nError of the estimated shift (Frobenius norm): root mean square, and what {within} stay below"
     needed = f"\nQueries for an error of {percent(result.target_error)} or less in {within}, give or take a standard error"
-    tables: list[RenderableType] = [Text(title, style="bold"), *_errors(result), Text(needed, style="bold"), _needed(result)]
+    tables: list[RenderableType] = [
+        Text(title, style="bold"),
+        *_errors(result),
+        Text(needed, style="bold"),
+        _needed(result),
+    ]
     if any(curve.first_change is not None for curve in result.curves):
-        tables += [Text("\nQueries up to the first answer that changed", style="bold"), _first_changes(result)]
+        tables += [
+            Text("\nQueries up to the first answer that changed", style="bold"),
+            _first_changes(result),
+        ]
     if any(curve.stopping is not None for curve in result.curves):
         tables += [Text("\nAssessments that stop by themselves", style="bold"), _stops(result)]
     if result.groups:
-        tables += [Text("\nError of each group's change of right answers, root mean square", style="bold"), _group_errors(result)]
+        tables += [
+            Text("\nError of each group's change of right answers, root mean square", style="bold"),
+            _group_errors(result),
+        ]
     return Group(*parts, *tables)
 
 
@@ -67,7 +89,11 @@ def forecast(found: Forecast) -> RenderableType:
 
     def told(queries: int | None) -> str:
         money = found.money(queries)
-        return "-" if queries is None else f"{queries:,}" + ("" if money is None else f"  ({money:,.2f})")
+        return (
+            "-"
+            if queries is None
+            else f"{queries:,}" + ("" if money is None else f"  ({money:,.2f})")
+        )
 
     costs = _table()
     costs.add_column("error of the shift", no_wrap=True)
@@ -76,8 +102,10 @@ def forecast(found: Forecast) -> RenderableType:
     costs.add_column("--target-error stops", justify="right", no_wrap=True)
     costs.add_column("")
     for cost in found.costs:
-        beyond = "saying that nothing changed is as good" if cost.beyond else ""
-        costs.add_row(percent(cost.error), *map(told, cost.queries.values()), told(cost.until_sure), beyond)
+        beyond = "saying that nothing changed is as good" if cost.proves_nothing else ""
+        costs.add_row(
+            percent(cost.error), *map(told, cost.queries.values()), told(cost.until_sure), beyond
+        )
     buys = _table()
     for name in ("queries", f"error, {sure}", "accuracy, give or take"):
         buys.add_column(name, justify="right", no_wrap=True)
@@ -85,13 +113,24 @@ def forecast(found: Forecast) -> RenderableType:
         buys.add_column(f"{100 * size:g}%", justify="right", no_wrap=True)
     for bought in found.buys:
         chances = [f"{100 * chance:.0f}%" for chance in bought.noticed]
-        buys.add_row(told(bought.queries), percent(bought.error), f"{100 * bought.accuracy:.2g} points", *chances)
+        buys.add_row(
+            told(bought.queries),
+            percent(bought.error),
+            f"{100 * bought.accuracy:.2g} points",
+            *chances,
+        )
     money = "" if found.price is None else " (and money)"
     return Group(
         Text(head),
-        Text(f"\nQueries{money} for an error of the shift (Frobenius norm) at a confidence of {sure}", style="bold"),
+        Text(
+            f"\nQueries{money} for an error of the shift (Frobenius norm) at a confidence of {sure}",
+            style="bold",
+        ),
         costs,
-        Text(f"\nWhat a budget buys with {found.method}, and the chance to notice if so many answers changed", style="bold"),
+        Text(
+            f"\nWhat a budget buys with {found.method}, and the chance to notice if so many answers changed",
+            style="bold",
+        ),
         buys,
         Text("\nWhat it cannot see", style="bold"),
         Text("\n".join(f"  {words}" for words in found.blind)),
@@ -100,13 +139,26 @@ def forecast(found: Forecast) -> RenderableType:
 
 def _stops(result: Replay) -> Table:
     table = _table()
-    for name in ("method", "queries", "95% of runs", "stopped early", "right when they stop", "false alarms", "misses"):
+    for name in (
+        "method",
+        "queries",
+        "95% of runs",
+        "stopped early",
+        "right when they stop",
+        "false alarms",
+        "misses",
+    ):
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
     for curve in result.curves:
         if (ended := curve.stopping) is not None:
-            wrong = ["-" if rate is None else percent(rate) for rate in (ended.false_alarms, ended.misses)]
+            wrong = [
+                "-" if rate is None else percent(rate)
+                for rate in (ended.false_alarms, ended.misses)
+            ]
             queries = f"{ended.queries_mean:,.0f}", f"{ended.queries_p95:,}"
-            table.add_row(curve.method, *queries, percent(ended.early), percent(ended.coverage), *wrong)
+            table.add_row(
+                curve.method, *queries, percent(ended.early), percent(ended.coverage), *wrong
+            )
     return table
 
 
@@ -117,7 +169,10 @@ def _group_errors(result: Replay) -> Table:
         for queries in curve.queries:
             table.add_column(f"{queries:,}\n{curve.method}", justify="right", no_wrap=True)
     for place, name in enumerate(result.groups):
-        table.add_row(Text(_brief(name)), *(percent(error) for curve in result.curves for error in curve.group_errors[place]))
+        table.add_row(
+            Text(_brief(name)),
+            *(percent(error) for curve in result.curves for error in curve.group_errors[place]),
+        )
     return table
 
 
@@ -127,7 +182,10 @@ def _first_changes(result: Replay) -> Table:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
     for curve in result.curves:
         if curve.first_change is not None:
-            table.add_row(curve.method, *("-" if count is None else f"{count:,}" for count in curve.first_change))
+            table.add_row(
+                curve.method,
+                *("-" if count is None else f"{count:,}" for count in curve.first_change),
+            )
     return table
 
 
@@ -138,7 +196,9 @@ def _changes(shift: Shift) -> str:
         f"{percent(_rate(shift.new, label, prediction))}"
         for label, prediction in largest_mistakes(shift, most=3)
     ]
-    return "; ".join([f"right answers {percent(shift.accuracy.old)} -> {percent(shift.accuracy.new)}", *mistakes])
+    return "; ".join(
+        [f"right answers {percent(shift.accuracy.old)} -> {percent(shift.accuracy.new)}", *mistakes]
+    )
 
 
 def _errors(result: Replay) -> Iterator[Table]:
@@ -149,13 +209,21 @@ def _errors(result: Replay) -> Iterator[Table]:
         table = _table()
         table.add_column("queries\nmethod", no_wrap=True)
         for place in places:
-            table.add_column(f"{result.curves[0].queries[place]:,}\nrms", justify="right", no_wrap=True)
+            table.add_column(
+                f"{result.curves[0].queries[place]:,}\nrms", justify="right", no_wrap=True
+            )
             table.add_column(f"\n{percent(result.confidence)}", justify="right", no_wrap=True)
         for curve in result.curves:
-            errors = [(curve.root_mean_squared_error[place], curve.error_quantile[place]) for place in places]
+            errors = [
+                (curve.root_mean_squared_error[place], curve.error_quantile[place])
+                for place in places
+            ]
             table.add_row(curve.method, *(percent(error) for pair in errors for error in pair))
         if result.no_change_error is not None:
-            table.add_row(Text("saying nothing changed", style="dim"), *[percent(result.no_change_error)] * 2 * len(places))
+            table.add_row(
+                Text("saying nothing changed", style="dim"),
+                *[percent(result.no_change_error)] * 2 * len(places),
+            )
         yield table
 
 
@@ -168,7 +236,11 @@ def _needed(result: Replay) -> Table:
     table.add_column("saved against\npost-stratified", justify="right")
     for curve in result.curves:
         low, high = (f"{end:,}" if end is not None else "?" for end in curve.queries_range)
-        needed = ("not reached", "") if curve.queries_for_target is None else (f"{curve.queries_for_target:,}", f"{low}-{high}")
+        needed = (
+            ("not reached", "")
+            if curve.queries_for_target is None
+            else (f"{curve.queries_for_target:,}", f"{low}-{high}")
+        )
         saved = [_saving(result, curve.method, other) for other in ("uniform", "post-stratified")]
         table.add_row(curve.method, *needed, *saved)
     return table
@@ -180,7 +252,13 @@ def _table() -> Table:
 
 def _saving(result: Replay, method: str, against: str) -> str:
     saving = result.saving(method, against)
-    return "" if method == against else "-" if saving is None else f"{saving:+.0%}".replace("+", "").replace("-0%", "0%")
+    return (
+        ""
+        if method == against
+        else "-"
+        if saving is None
+        else f"{saving:+.0%}".replace("+", "").replace("-0%", "0%")
+    )
 
 
 def estimate(found: Shift, true: Shift, *, queries: int, items: int) -> RenderableType:
@@ -190,7 +268,10 @@ def estimate(found: Shift, true: Shift, *, queries: int, items: int) -> Renderab
     table.add_column("before", justify="right")
     table.add_column("now, estimated", justify="right")
     table.add_column("now, truly", justify="right")
-    table.add_row("right answers", *(percent(value) for value in (true.old.accuracy, found.new.accuracy, true.new.accuracy)))
+    table.add_row(
+        "right answers",
+        *(percent(value) for value in (true.old.accuracy, found.new.accuracy, true.new.accuracy)),
+    )
     for label, prediction in largest_mistakes(found, most=4):
         rates = [_rate(matrix, label, prediction) for matrix in (true.old, found.new, true.new)]
         table.add_row(f"{label!r} taken for {prediction!r}", *map(percent, rates))
@@ -230,8 +311,15 @@ def assessment(found: Assessment) -> RenderableType:
             is_now = "is now" if found.sides == ("before", "now") else f"is, by {found.sides[1]},"
             parts += [Text(f"  {surprise.told(is_now)}") for surprise in found.surprises(5)]
         if found.changed_items:
-            what = "Answers that changed" if found.sides == ("before", "now") else "Answers that differ"
-            parts += [Text(f"\n{what}, {min(5, len(found.changed_items))} of {found.differing:,}"), _changed(found)]
+            what = (
+                "Answers that changed"
+                if found.sides == ("before", "now")
+                else "Answers that differ"
+            )
+            parts += [
+                Text(f"\n{what}, {min(5, len(found.changed_items))} of {found.differing:,}"),
+                _changed(found),
+            ]
     if found.readings is not None and found.shift is not None:
         parts += [
             Text(f"\nChange by label, {percent(found.confidence)} intervals that hold at once"),
@@ -261,13 +349,20 @@ def _by_label(found: Assessment, readings: Readings) -> Table:
     labels = sorted(shift.new.labels, key=distance)[:LABELS_DOWN]
     for label in labels:
         cells = []
-        for now, interval in ((recall[label], readings.recall[label]), (precision[label], readings.precision[label])):
+        for now, interval in (
+            (recall[label], readings.recall[label]),
+            (precision[label], readings.precision[label]),
+        ):
             known = interval.low > -1.0 or interval.high < 1.0
-            between = f"{100 * interval.low:+.1f} to {100 * interval.high:+.1f}" if known else "not known"
+            between = (
+                f"{100 * interval.low:+.1f} to {100 * interval.high:+.1f}" if known else "not known"
+            )
             cells += ["-" if isnan(now.old) else f"{100 * now.old:.1f}%", between]
         table.add_row(Text(_brief(label, 30)), *cells)
     if len(labels) < len(shift.new.labels):
-        table.add_row(f"... and {len(shift.new.labels) - len(labels):,} more (--json)", "", "", "", "")
+        table.add_row(
+            f"... and {len(shift.new.labels) - len(labels):,} more (--json)", "", "", "", ""
+        )
     return table
 
 
@@ -285,7 +380,12 @@ def _groups(found: Assessment) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=False)
     for group in found.groups:
         change = "nothing was asked" if group.change is None else _between(group.change)
-        table.add_row(f"  {_brief(group.group, 30)}", percent(group.old), change, counted(group.answers, "answer"))
+        table.add_row(
+            f"  {_brief(group.group, 30)}",
+            percent(group.old),
+            change,
+            counted(group.answers, "answer"),
+        )
     gap = found.gap
     if gap is not None:
         between = f"  gap between {_brief(gap.best, 20)} and {_brief(gap.worst, 20)}"
@@ -294,7 +394,9 @@ def _groups(found: Assessment) -> Table:
 
 
 def _between(change: Interval) -> str:
-    return f"{points(change.estimate)}, between {100 * change.low:+.1f} and {100 * change.high:+.1f}"
+    return (
+        f"{points(change.estimate)}, between {100 * change.low:+.1f} and {100 * change.high:+.1f}"
+    )
 
 
 def _reason(found: Assessment) -> str:
@@ -312,7 +414,7 @@ def _reason(found: Assessment) -> str:
 
 def _moved(found: Assessment) -> str:
     if not found.compared:
-        return "Old and new answers are not known of the same items."
+        return "BaselineAnswers and new answers are not known of the same items."
     share = f"{found.differing:,} of {found.compared:,} answers differ"
     if found.sides != ("before", "now"):
         return f"{plain(found.sides[0])} -> {plain(found.sides[1])}: {share}."
@@ -323,7 +425,9 @@ def _moved(found: Assessment) -> str:
         "noise": f"{found.proof or f'{share}; that may be the API contradicting itself'}.",
     }[found.moved] + (
         f" The provider's version went from {plain(found.api_version.old)} to {plain(found.api_version.new)}."
-        if found.api_version.new and found.api_version.old and found.api_version.new != found.api_version.old
+        if found.api_version.new
+        and found.api_version.old
+        and found.api_version.new != found.api_version.old
         else ""
     )
 
@@ -346,7 +450,9 @@ def baseline(found: Baseline) -> RenderableType:
     if found.errors:
         lines.append(f"{found.errors:,} items failed for good ({ERROR})")
     money = "" if found.cost is None else f" for {found.cost:.6g}"
-    lines.append(f"{counted(found.queries, 'query')}{money}; it ended because {STOPPED[found.stopped]}.")
+    lines.append(
+        f"{counted(found.queries, 'query')}{money}; it ended because {STOPPED[found.stopped]}."
+    )
     return Text("\n".join(lines))
 
 
@@ -358,7 +464,13 @@ def runs(found: list[Run], baselines: set[int]) -> RenderableType:
     for run in found:
         result = run.result or {}
         accuracy = result.get("accuracy")
-        right = percent(accuracy["new"]) if isinstance(accuracy, dict) else "" if accuracy is None else percent(accuracy)
+        right = (
+            percent(accuracy["new"])
+            if isinstance(accuracy, dict)
+            else ""
+            if accuracy is None
+            else percent(accuracy)
+        )
         state = "finished" if run.finished else f"not finished ({run.stopped})"
         mark = "baseline now" if run.id in baselines else ""
         said = ", ".join(word for word in (result.get("verdict"), mark) if word)
@@ -382,7 +494,13 @@ def heat_map(shift: Shift) -> RenderableType:
             right = shift.new.labels[i] == shift.new.predictions[j]
             strength = abs(value) / most if abs(value) >= 0.0005 else 0.0
             colour = "green" if (value > 0) == right else "red"
-            style = "dim" if strength < 0.02 else f"bold white on {colour}" if strength > 0.5 else colour
+            style = (
+                "dim"
+                if strength < 0.02
+                else f"bold white on {colour}"
+                if strength > 0.5
+                else colour
+            )
             cells.append(Text("." if strength < 0.02 else f"{100 * value:+.1f}", style=style))
         table.add_row(Text(_brief(shift.new.labels[i])), *cells)
     hidden = shift.values.size - len(rows) * len(columns)
@@ -408,9 +526,18 @@ def _brief(name: str, most: int = 12) -> str:
 def _changed(found: Assessment) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=False)
     for item in found.changed_items[:5]:
-        verdict = "better" if item.new == item.label else "worse" if item.old == item.label else "wrong either way"
+        verdict = (
+            "better"
+            if item.new == item.label
+            else "worse"
+            if item.old == item.label
+            else "wrong either way"
+        )
         table.add_row(
-            f"  {_brief(item.item, 40)}", f"label {item.label!r}", f"{item.old!r} -> {item.new!r}", Text(verdict, style="dim")
+            f"  {_brief(item.item, 40)}",
+            f"label {item.label!r}",
+            f"{item.old!r} -> {item.new!r}",
+            Text(verdict, style="dim"),
         )
     return table
 
@@ -422,7 +549,9 @@ def _cost(found: Assessment) -> str:
     ]
     lines[0] += f" It ended because {STOPPED[found.stopped]}."
     if found.errors:
-        lines.append(f"{found.errors:,} items failed for good ({ERROR}); they are a column of the matrix, not wrong answers.")
+        lines.append(
+            f"{found.errors:,} items failed for good ({ERROR}); they are a column of the matrix, not wrong answers."
+        )
     if found.error_bound is not None:
         bound = f"The shift is known to within {percent(found.error_bound)} (Frobenius norm, {percent(found.confidence)})"
         lines.append(
@@ -434,7 +563,11 @@ def _cost(found: Assessment) -> str:
             )
         )
     new = None if found.shift is None else found.shift.new
-    invalid = new.values[:, new.predictions.index(INVALID)].sum() if new is not None and INVALID in new.predictions else 0.0
+    invalid = (
+        new.values[:, new.predictions.index(INVALID)].sum()
+        if new is not None and INVALID in new.predictions
+        else 0.0
+    )
     if invalid > 0.0:
         lines.append(f"{percent(invalid)} of the answers could not be read as a label ({INVALID}).")
     return "\n".join(lines)
@@ -454,4 +587,8 @@ def largest_mistakes(shift: Shift, *, most: int) -> list[tuple[str, str]]:
 def _rate(matrix: Matrix, label: str, prediction: str) -> float:
     """Give the share of a label's items that get this prediction."""
     row = matrix.values[matrix.labels.index(label)]
-    return float(row[matrix.predictions.index(prediction)] / row.sum()) if prediction in matrix.predictions else 0.0
+    return (
+        float(row[matrix.predictions.index(prediction)] / row.sum())
+        if prediction in matrix.predictions
+        else 0.0
+    )

@@ -10,7 +10,13 @@ def percent(value: float) -> str:
     >>> percent(0.0123456), percent(0.000012), percent(0.25), percent(0.9999), percent(1e-17)
     ('1.23%', '0.0012%', '25%', '99.99%', '0%')
     """
-    return "0%" if abs(value) < LEAST else f"{100 * value:.3g}%" if value < 0.99 or value > 1 else f"{100 * value:.6g}%"
+    return (
+        "0%"
+        if abs(value) < LEAST
+        else f"{100 * value:.3g}%"
+        if value < 0.99 or value > 1
+        else f"{100 * value:.6g}%"
+    )
 
 
 def points(value: float, *, sign: bool = True) -> str:
@@ -59,4 +65,10 @@ def written(value: object) -> str:
         return f"{value:,}"
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.2e}" if 0.0 < abs(value) < 0.005 else f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
+    return (
+        f"{value:.2e}"
+        if 0.0 < abs(value) < 0.005
+        else f"{value:,.2f}"
+        if abs(value) < 100
+        else f"{value:,.0f}"
+    )

@@ -33,7 +33,9 @@ def check(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
-        raise UsageError(f"{folder} cannot be made: {exc.strerror or exc}", hint="give another folder with --out") from exc
+        raise UsageError(
+            f"{folder} cannot be made: {exc.strerror or exc}", hint="give another folder with --out"
+        ) from exc
     chart.check(folder / "chart.svg")
 
 
@@ -42,7 +44,9 @@ def write(finding: Finding, folder: Path, *, origin: str = "") -> list[Path]:
     try:
         for old in (*folder.glob(f"{finding.what}.*"), *folder.glob(f"{finding.what}-*.csv")):
             old.unlink(missing_ok=True)
-        files = [_put(folder / _csv_name(finding, sheet), as_csv(sheet)) for sheet in finding.sheets]
+        files = [
+            _put(folder / _csv_name(finding, sheet), as_csv(sheet)) for sheet in finding.sheets
+        ]
         drawn = figures.draw(finding)
         picture = ""
         if drawn is not None:
@@ -52,23 +56,43 @@ def write(finding: Finding, folder: Path, *, origin: str = "") -> list[Path]:
                 chart.save(drawn, unfinished)
                 files.append(unfinished.replace(folder / f"{finding.what}{ending}"))
             picture = (folder / f"{finding.what}.svg").read_text(encoding="utf-8")
-        return [*files, _put(folder / f"{finding.what}.html", page(finding, picture, origin=origin))]
+        return [
+            *files,
+            _put(folder / f"{finding.what}.html", page(finding, picture, origin=origin)),
+        ]
     except OSError as exc:
-        raise UsageError(f"{folder} cannot be written to: {exc.strerror or exc}", hint="give another folder with --out") from exc
+        raise UsageError(
+            f"{folder} cannot be written to: {exc.strerror or exc}",
+            hint="give another folder with --out",
+        ) from exc
 
 
 def contents(findings: Sequence[Finding], folder: Path) -> Path:
     """Write the page that leads to these experiments, and to those of before that are in the folder."""
-    titles = {finding.what: finding.title + (" (skipped)" if finding.skipped else "") for finding in findings}
+    titles = {
+        finding.what: finding.title + (" (skipped)" if finding.skipped else "")
+        for finding in findings
+    }
     try:
         for path in sorted(folder.glob("*.html")):
-            if path.stem in figures.DRAWN and (found := re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))):
+            if path.stem in figures.DRAWN and (
+                found := re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))
+            ):
                 titles.setdefault(path.stem, html.unescape(found[1]))
         listed = sorted(titles, key=list(figures.DRAWN).index)
-        lines = "".join(f'<li><a href="{html.escape(what)}.html">{html.escape(titles[what])}</a></li>' for what in listed)
-        return _put(folder / "index.html", _whole("Did the Model Change? The study, reproduced", f"<ul>{lines}</ul>"))
+        lines = "".join(
+            f'<li><a href="{html.escape(what)}.html">{html.escape(titles[what])}</a></li>'
+            for what in listed
+        )
+        return _put(
+            folder / "index.html",
+            _whole("Did the Model Change? The study, reproduced", f"<ul>{lines}</ul>"),
+        )
     except OSError as exc:
-        raise UsageError(f"{folder} cannot be written to: {exc.strerror or exc}", hint="give another folder with --out") from exc
+        raise UsageError(
+            f"{folder} cannot be written to: {exc.strerror or exc}",
+            hint="give another folder with --out",
+        ) from exc
 
 
 def _put(path: Path, text: str) -> Path:
@@ -81,12 +105,18 @@ def _put(path: Path, text: str) -> Path:
 
 
 def _csv_name(finding: Finding, sheet: Sheet) -> str:
-    return f"{finding.what}.csv" if sheet.name == finding.what else f"{finding.what}-{sheet.name}.csv"
+    return (
+        f"{finding.what}.csv" if sheet.name == finding.what else f"{finding.what}-{sheet.name}.csv"
+    )
 
 
 def page(finding: Finding, picture: str = "", *, origin: str = "") -> str:
     """Write an experiment as a page: words, the chart (SVG), the tables."""
-    parts = [f'<p class="skipped">Skipped. {html.escape(finding.skipped)}</p>'] if finding.skipped else []
+    parts = (
+        [f'<p class="skipped">Skipped. {html.escape(finding.skipped)}</p>']
+        if finding.skipped
+        else []
+    )
     parts += [f'<div class="wide">{picture}</div>'] if picture else []
     parts += [f"<p>{html.escape(words)}</p>" for words in finding.words]
     for sheet in finding.sheets:
@@ -97,7 +127,9 @@ def page(finding: Finding, picture: str = "", *, origin: str = "") -> str:
         else:
             parts.append(f"<h2>{link}</h2>{_table(sheet)}")
     parts += [f"<p>Made by masa: {html.escape(origin)}.</p>"] if origin else []
-    return _whole(finding.title, "\n".join(parts) + '<p><a href="index.html">All experiments</a></p>')
+    return _whole(
+        finding.title, "\n".join(parts) + '<p><a href="index.html">All experiments</a></p>'
+    )
 
 
 def as_csv(sheet: Sheet) -> str:
@@ -117,7 +149,10 @@ def as_csv(sheet: Sheet) -> str:
 
 def _table(sheet: Sheet) -> str:
     head = "".join(f"<th>{html.escape(column.strip())}</th>" for column in sheet.head)
-    rows = "".join("<tr>" + "".join(f"<td>{html.escape(written(value))}</td>" for value in row) + "</tr>" for row in sheet.rows)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(written(value))}</td>" for value in row) + "</tr>"
+        for row in sheet.rows
+    )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 

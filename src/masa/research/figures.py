@@ -24,17 +24,32 @@ Rows = list[dict[str, Any]]
 
 def draw(finding: Finding) -> Any:
     """Draw what an experiment found, if there is anything to see."""
-    if finding.skipped or finding.what not in DRAWN or not any(sheet.rows for sheet in finding.sheets):
+    if (
+        finding.skipped
+        or finding.what not in DRAWN
+        or not any(sheet.rows for sheet in finding.sheets)
+    ):
         return None
     chart = DRAWN[finding.what](
-        {sheet.name: [dict(zip(sheet.head, map(_drawable, row), strict=True)) for row in sheet.rows] for sheet in finding.sheets}
+        {
+            sheet.name: [
+                dict(zip(sheet.head, map(_drawable, row), strict=True)) for row in sheet.rows
+            ]
+            for sheet in finding.sheets
+        }
     )
     if chart is None:
         return None
     return (
         chart.properties(title=finding.title)
         .configure_view(strokeOpacity=0)
-        .configure_axis(labelFontSize=11, titleFontSize=11, titleFontWeight="normal", gridColor="#e6e6e6", domainColor="#888888")
+        .configure_axis(
+            labelFontSize=11,
+            titleFontSize=11,
+            titleFontWeight="normal",
+            gridColor="#e6e6e6",
+            domainColor="#888888",
+        )
         .configure_title(fontSize=14, anchor="start", offset=12)
         .configure_header(labelFontSize=12)
     )
@@ -71,12 +86,23 @@ def _panels(rows: Rows, make: "Callable[[str, Rows], Any]") -> Any:
     return alt.concat(*panels, columns=COLUMNS).resolve_scale(x="independent", y="independent")
 
 
-def _line(rows: Rows, *, y: str, colour: Any, title: str, dash: Any = None, ytitle: str, linear: bool = False) -> Any:
+def _line(
+    rows: Rows,
+    *,
+    y: str,
+    colour: Any,
+    title: str,
+    dash: Any = None,
+    ytitle: str,
+    linear: bool = False,
+) -> Any:
     """Draw lines against the number of queries."""
     import altair as alt
 
     low, high = (pick(row["queries"] for row in rows) for pick in (min, max))
-    ticks = [tick for power in range(7) for tick in (10**power, 3 * 10**power) if low <= tick <= high]
+    ticks = [
+        tick for power in range(7) for tick in (10**power, 3 * 10**power) if low <= tick <= high
+    ]
     values = [row[y] for row in rows]
     tens = [10.0**power for power in range(-12, 3) if min(values) <= 10.0**power <= max(values)]
     tall = (
@@ -91,7 +117,10 @@ def _line(rows: Rows, *, y: str, colour: Any, title: str, dash: Any = None, ytit
     )
     encoded: dict[str, Any] = {} if dash is None else {"strokeDash": dash}
     return (
-        alt.Chart(alt.InlineData(values=rows), title=alt.TitleParams(title, fontSize=12, anchor="middle", offset=4))
+        alt.Chart(
+            alt.InlineData(values=rows),
+            title=alt.TitleParams(title, fontSize=12, anchor="middle", offset=4),
+        )
         .mark_line(strokeWidth=1.8)
         .encode(
             x=alt.X(
@@ -108,11 +137,20 @@ def _line(rows: Rows, *, y: str, colour: Any, title: str, dash: Any = None, ytit
     )
 
 
-def _colours(field: str, names: Sequence[str], title: str, colours: Mapping[str, str] = COLOURS) -> Any:
+def _colours(
+    field: str, names: Sequence[str], title: str, colours: Mapping[str, str] = COLOURS
+) -> Any:
     import altair as alt
 
     scale = alt.Scale(domain=list(names), range=[colours.get(name, "#000000") for name in names])
-    legend = alt.Legend(orient="top", columns=len(names), labelLimit=260, titleFontSize=11, labelFontSize=11, symbolStrokeWidth=3)
+    legend = alt.Legend(
+        orient="top",
+        columns=len(names),
+        labelLimit=260,
+        titleFontSize=11,
+        labelFontSize=11,
+        symbolStrokeWidth=3,
+    )
     return alt.Color(f"{field}:N", scale=scale, title=title, legend=legend)
 
 
@@ -120,15 +158,30 @@ def tradeoffs(sheets: Mapping[str, Rows]) -> Any:
     """Draw squared error against queries, a panel a case."""
     import altair as alt
 
-    methods = ["uniform", "stratified", "post-stratified", "masa", "optimal", "masa, each item once"]
+    methods = [
+        "uniform",
+        "stratified",
+        "post-stratified",
+        "masa",
+        "optimal",
+        "masa, each item once",
+    ]
     colour = _colours("method", methods, "")
     dashes = alt.StrokeDash(
-        "method:N", scale=alt.Scale(domain=methods, range=[[1, 0], [6, 2], [1, 0], [1, 0], [2, 2], [1, 0]]), legend=None
+        "method:N",
+        scale=alt.Scale(domain=methods, range=[[1, 0], [6, 2], [1, 0], [1, 0], [2, 2], [1, 0]]),
+        legend=None,
     )
-    rows = [{**row, "error": row["mean squared error"]} for row in sheets["tradeoffs"] if row["queries"] >= 100]
+    rows = [
+        {**row, "error": row["mean squared error"]}
+        for row in sheets["tradeoffs"]
+        if row["queries"] >= 100
+    ]
 
     def panel(title: str, mine: Rows) -> Any:
-        return _line(mine, y="error", colour=colour, title=title, dash=dashes, ytitle="mean squared error")
+        return _line(
+            mine, y="error", colour=colour, title=title, dash=dashes, ytitle="mean squared error"
+        )
 
     return _panels(rows, panel)
 
@@ -138,13 +191,25 @@ def levels(sheets: Mapping[str, Rows]) -> Any:
     import altair as alt
 
     counts = [str(count) for count in sorted({row["K"] for row in sheets["relative"]})]
-    palette = dict(zip(counts, ("#999999", "#56B4E9", "#0072B2", "#E69F00", "#D55E00"), strict=False))
+    palette = dict(
+        zip(counts, ("#999999", "#56B4E9", "#0072B2", "#E69F00", "#D55E00"), strict=False)
+    )
     colour = _colours("K", counts, "levels K", palette)
-    dash = alt.StrokeDash("K:N", scale=alt.Scale(domain=counts, range=[[3, 3], [1, 0], [1, 0], [1, 0], [1, 0]]), legend=None)
-    rows = [{**row, "K": str(row["K"]), "times": row["squared error relative to K = 1"]} for row in sheets["relative"]]
+    dash = alt.StrokeDash(
+        "K:N",
+        scale=alt.Scale(domain=counts, range=[[3, 3], [1, 0], [1, 0], [1, 0], [1, 0]]),
+        legend=None,
+    )
+    rows = [
+        {**row, "K": str(row["K"]), "times": row["squared error relative to K = 1"]}
+        for row in sheets["relative"]
+    ]
     words = "squared error, K = 1 is 1"
     return _panels(
-        rows, lambda title, mine: _line(mine, y="times", colour=colour, title=title, dash=dash, ytitle=words, linear=True)
+        rows,
+        lambda title, mine: _line(
+            mine, y="times", colour=colour, title=title, dash=dash, ytitle=words, linear=True
+        ),
     )
 
 
@@ -155,7 +220,9 @@ def convergence(sheets: Mapping[str, Rows]) -> Any:
     names = ["a = 1", "a of the theorem", "the slope N^(-5/4)", "the optimum's loss"]
     colours = dict(zip(names, ("#0072B2", "#D55E00", "#888888", "#009E73"), strict=True))
     colour = _colours("line", names, "", colours)
-    dash = alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=[[1, 0], [1, 0], [4, 3], [1, 0]]), legend=None)
+    dash = alt.StrokeDash(
+        "line:N", scale=alt.Scale(domain=names, range=[[1, 0], [1, 0], [4, 3], [1, 0]]), legend=None
+    )
     rows: Rows = []
     for row in sheets["convergence"]:
         base = {"case": row["case"], "queries": row["queries"]}
@@ -170,7 +237,9 @@ def convergence(sheets: Mapping[str, Rows]) -> Any:
             rows.append({"case": case, "queries": row["queries"], "line": names[2], "loss": slope})
     return _panels(
         rows,
-        lambda title, mine: _line(mine, y="loss", colour=colour, title=title, dash=dash, ytitle="loss less the optimum's"),
+        lambda title, mine: _line(
+            mine, y="loss", colour=colour, title=title, dash=dash, ytitle="loss less the optimum's"
+        ),
     )
 
 
@@ -189,7 +258,9 @@ def table1(sheets: Mapping[str, Rows]) -> Any:
     }
     rows = [
         {"case": shown(row["case"]), "method": method, "source": source, "queries": row[column]}
-        for row in ({**one, **other} for one, other in zip(sheets["table1"], sheets["methods"], strict=True))
+        for row in (
+            {**one, **other} for one, other in zip(sheets["table1"], sheets["methods"], strict=True)
+        )
         for column, (method, source) in kinds.items()
         if row[column] is not None
     ]
@@ -201,7 +272,9 @@ def table1(sheets: Mapping[str, Rows]) -> Any:
         legend=alt.Legend(orient="top", symbolFillColor="#666666", labelFontSize=11),
     )
     order = [shown(row["case"]) for row in sheets["table1"]]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(grid=True)))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(grid=True))
+    )
     return (
         base.mark_point(filled=True, size=90, opacity=0.85)
         .encode(
@@ -213,7 +286,9 @@ def table1(sheets: Mapping[str, Rows]) -> Any:
             ),
             color=_colours("method", methods, ""),
             shape=shape,
-            stroke=alt.condition("datum.source == 'the paper'", alt.value("black"), alt.value("transparent")),
+            stroke=alt.condition(
+                "datum.source == 'the paper'", alt.value("black"), alt.value("transparent")
+            ),
         )
         .properties(width=640, height=340)
     )
@@ -224,7 +299,9 @@ def case_study(sheets: Mapping[str, Rows]) -> Any:
     import altair as alt
 
     kinds = list(dict.fromkeys(row["matrix"] for row in sheets["matrices"]))
-    matrices = [matrix([row for row in sheets["matrices"] if row["matrix"] == kind], kind) for kind in kinds]
+    matrices = [
+        matrix([row for row in sheets["matrices"] if row["matrix"] == kind], kind) for kind in kinds
+    ]
     order = [row["stratum"] for row in sheets["strata"]]
     strata = alt.InlineData(values=list(sheets["strata"]))
     across = alt.X("stratum:N", sort=order, axis=alt.Axis(labelAngle=0), title="stratum")
@@ -233,13 +310,20 @@ def case_study(sheets: Mapping[str, Rows]) -> Any:
         .mark_bar(color="#0072B2", size=26)
         .encode(x=across, y=alt.Y(f"{column}:Q", title=column))
         .properties(width=WIDTH, height=HEIGHT)
-        for title, column in (("Size of the strata", "items"), ("How uncertain they are", "uncertainty score"))
+        for title, column in (
+            ("Size of the strata", "items"),
+            ("How uncertain they are", "uncertainty score"),
+        )
     ]
     palette = dict(zip(order, ("#0072B2", "#56B4E9", "#D55E00", "#E69F00"), strict=False))
     colour = _colours("stratum", order, "stratum", palette)
-    spread = alt.InlineData(values=[{**row, "one": row["queries in it, one run"]} for row in sheets["allocation"]])
+    spread = alt.InlineData(
+        values=[{**row, "one": row["queries in it, one run"]} for row in sheets["allocation"]]
+    )
     told = alt.TitleParams("Queries spent (dashed: the optimum)", fontSize=12, anchor="middle")
-    lines = alt.Chart(spread, title=told).encode(x=alt.X("queries:Q", title="queries in all"), color=colour)
+    lines = alt.Chart(spread, title=told).encode(
+        x=alt.X("queries:Q", title="queries in all"), color=colour
+    )
     allocation = (
         lines.mark_line(strokeWidth=2).encode(y=alt.Y("one:Q", title="queries in the stratum"))
         + lines.mark_line(strokeDash=[3, 3], strokeWidth=1.3).encode(y="optimum:Q")
@@ -251,7 +335,10 @@ def case_study(sheets: Mapping[str, Rows]) -> Any:
     error = error.properties(width=WIDTH + 60, height=HEIGHT + 20)
     rows = alt.concat(*matrices, columns=3).resolve_scale(color="independent")
     return alt.vconcat(
-        rows, alt.hconcat(*bars), alt.hconcat(allocation, error).resolve_scale(color="independent"), spacing=24
+        rows,
+        alt.hconcat(*bars),
+        alt.hconcat(allocation, error).resolve_scale(color="independent"),
+        spacing=24,
     ).resolve_scale(color="independent")
 
 
@@ -265,10 +352,25 @@ def matrix(rows: Rows, title: str, *, reach: float | None = None) -> Any:
     labels = list(dict.fromkeys(row["label"] for row in rows))
     predictions = list(dict.fromkeys(row["prediction"] for row in rows))
     cells = [{**row, "value": row["items (%)"]} for row in rows]
-    scale = alt.Scale(scheme="blueorange", domain=[-reach, reach]) if difference else alt.Scale(scheme="blues", domain=[0, reach])
-    size = max(110, min(420, 14 * max(len(labels), len(predictions)))) if len(labels) > FEW else max(110, 46 * len(labels))
-    base = alt.Chart(alt.InlineData(values=cells), title=alt.TitleParams(title, fontSize=12, anchor="middle")).encode(
-        x=alt.X("prediction:N", sort=predictions, title="prediction", axis=alt.Axis(labelAngle=0 if len(labels) <= FEW else -90)),
+    scale = (
+        alt.Scale(scheme="blueorange", domain=[-reach, reach])
+        if difference
+        else alt.Scale(scheme="blues", domain=[0, reach])
+    )
+    size = (
+        max(110, min(420, 14 * max(len(labels), len(predictions))))
+        if len(labels) > FEW
+        else max(110, 46 * len(labels))
+    )
+    base = alt.Chart(
+        alt.InlineData(values=cells), title=alt.TitleParams(title, fontSize=12, anchor="middle")
+    ).encode(
+        x=alt.X(
+            "prediction:N",
+            sort=predictions,
+            title="prediction",
+            axis=alt.Axis(labelAngle=0 if len(labels) <= FEW else -90),
+        ),
         y=alt.Y("label:N", sort=labels, title="label"),
     )
     legend = None if len(labels) <= FEW else alt.Legend(title="% of items", gradientLength=120)
@@ -278,7 +380,8 @@ def matrix(rows: Rows, title: str, *, reach: float | None = None) -> Any:
     dark = f"abs(datum.value) > {0.6 * reach}"
     style = "+.2f" if difference else ".1f"
     words = base.mark_text(fontSize=11).encode(
-        text=alt.Text("value:Q", format=style), color=alt.condition(dark, alt.value("white"), alt.value("black"))
+        text=alt.Text("value:Q", format=style),
+        color=alt.condition(dark, alt.value("white"), alt.value("black")),
     )
     return (boxes + words).properties(width=size, height=size)
 
@@ -287,19 +390,33 @@ def overview(sheets: Mapping[str, Rows]) -> Any:
     """Draw the change of accuracy, API by data set."""
     import altair as alt
 
-    rows = [{**row, "api": named(row["api"]), "points": row["change (points)"]} for row in sheets["overview"]]
+    rows = [
+        {**row, "api": named(row["api"]), "points": row["change (points)"]}
+        for row in sheets["overview"]
+    ]
     reach = max(abs(row["points"]) for row in rows) or 1.0
     scale = alt.Scale(scheme="blueorange", domain=[-reach, reach], reverse=True)
-    colour = alt.Color("points:Q", scale=scale, title="change (points)", legend=alt.Legend(gradientLength=100))
-    dark = alt.condition(f"abs(datum.points) > {0.6 * reach}", alt.value("white"), alt.value("black"))
+    colour = alt.Color(
+        "points:Q", scale=scale, title="change (points)", legend=alt.Legend(gradientLength=100)
+    )
+    dark = alt.condition(
+        f"abs(datum.points) > {0.6 * reach}", alt.value("white"), alt.value("black")
+    )
     panels = []
     for years in dict.fromkeys(row["years"] for row in rows):
         mine = alt.InlineData(values=[row for row in rows if row["years"] == years])
         base = alt.Chart(mine, title=alt.TitleParams(years, fontSize=12, anchor="start")).encode(
-            x=alt.X("data set:N", title=None, axis=alt.Axis(labelAngle=-40)), y=alt.Y("api:N", title=None)
+            x=alt.X("data set:N", title=None, axis=alt.Axis(labelAngle=-40)),
+            y=alt.Y("api:N", title=None),
         )
-        words = base.mark_text(fontSize=11).encode(text=alt.Text("points:Q", format="+.1f"), color=dark)
-        panels.append((base.mark_rect().encode(color=colour) + words).properties(width=alt.Step(56), height=alt.Step(34)))
+        words = base.mark_text(fontSize=11).encode(
+            text=alt.Text("points:Q", format="+.1f"), color=dark
+        )
+        panels.append(
+            (base.mark_rect().encode(color=colour) + words).properties(
+                width=alt.Step(56), height=alt.Step(34)
+            )
+        )
     return alt.concat(*panels, columns=2)
 
 
@@ -315,8 +432,20 @@ def datasets(sheets: Mapping[str, Rows]) -> Any:
         when = f"20{date[:2]}" if re.fullmatch(r"\d\d-\d\d-\d\d", date) else date
         rows.append({"data": data, "api": name, "date": when or "-", "right": row["accuracy (%)"]})
     apis = sorted({row["api"] for row in rows}, key=lambda name: (name == "a cheap model", name))
-    palette = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-    colours = {name: "#999999" if name == "a cheap model" else palette[at % len(palette)] for at, name in enumerate(apis)}
+    palette = (
+        "#0072B2",
+        "#E69F00",
+        "#009E73",
+        "#CC79A7",
+        "#56B4E9",
+        "#D55E00",
+        "#F0E442",
+        "#000000",
+    )
+    colours = {
+        name: "#999999" if name == "a cheap model" else palette[at % len(palette)]
+        for at, name in enumerate(apis)
+    }
     dates = list(dict.fromkeys(row["date"] for row in rows))
     legend = alt.Legend(title="date") if len(dates) > 1 else None
     return (
@@ -339,19 +468,29 @@ def shifts(sheets: Mapping[str, Rows]) -> Any:
     by_pair: dict[tuple[str, str, str], Rows] = {}
     for row in sheets["entries"]:
         by_pair.setdefault((row["data set"], row["from"], row["to"]), []).append(row)
-    largest = sorted(by_pair, key=lambda pair: -sum(row["true (%)"] ** 2 for row in by_pair[pair]))[:MOST_SHIFTS]
+    largest = sorted(by_pair, key=lambda pair: -sum(row["true (%)"] ** 2 for row in by_pair[pair]))[
+        :MOST_SHIFTS
+    ]
     lines = []
     for data, old, new in largest:
         whole = by_pair[data, old, new]
         mine = _busiest(whole)
         api, _, date = old.partition("@")
-        pair = f"{data}, {api}, {date} to {new.partition('@')[2]}" + (", where most changed" if len(mine) < len(whole) else "")
+        pair = f"{data}, {api}, {date} to {new.partition('@')[2]}" + (
+            ", where most changed" if len(mine) < len(whole) else ""
+        )
         reach = max(abs(row[f"{name} (%)"]) for row in mine for name in ("true", "masa", "auto"))
         panels = [
             matrix([{**row, "items (%)": row[f"{name} (%)"]} for row in mine], words, reach=reach)
-            for name, words in (("true", "the truth"), ("masa", "as masa estimates it"), ("auto", "as auto does"))
+            for name, words in (
+                ("true", "the truth"),
+                ("masa", "as masa estimates it"),
+                ("auto", "as auto does"),
+            )
         ]
-        lines.append(alt.hconcat(*panels, title=alt.TitleParams(pair, fontSize=13, anchor="start", offset=6)))
+        lines.append(
+            alt.hconcat(*panels, title=alt.TitleParams(pair, fontSize=13, anchor="start", offset=6))
+        )
     return alt.vconcat(*lines, spacing=30).resolve_scale(color="independent")
 
 
@@ -372,7 +511,8 @@ def speed(sheets: Mapping[str, Rows]) -> Any:
 
     rows = [{"case": shown(row["case"]), "times": row["times as fast"]} for row in sheets["speed"]]
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        y=alt.Y("case:N", sort=None, title=None), x=alt.X("times:Q", title="times as fast as plain Python")
+        y=alt.Y("case:N", sort=None, title=None),
+        x=alt.X("times:Q", title="times as fast as plain Python"),
     )
     words = base.mark_text(align="left", dx=4).encode(text=alt.Text("times:Q", format=",.0f"))
     return (base.mark_bar(color="#0072B2") + words).properties(width=520, height=alt.Step(22))

@@ -33,5 +33,8 @@ class Finding:
         """Give what JSON shows."""
         if self.skipped:
             return {"title": self.title, "skipped": self.skipped}
-        sheets = {sheet.name: [dict(zip(sheet.head, row, strict=True)) for row in sheet.rows] for sheet in self.sheets}
+        sheets = {
+            sheet.name: [dict(zip(sheet.head, row, strict=True)) for row in sheet.rows]
+            for sheet in self.sheets
+        }
         return {"title": self.title, "words": list(self.words), "tables": sheets}

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil, log, sqrt
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,30 @@ from masa.errors import DataError, UsageError
 from masa.inference.counts import true_matrix, true_uncertainty
 from masa.records import Curve, Floats, Ints, Matrix, Shift, in_order
 from masa.research.finding import Finding, Sheet
-from masa.research.published import CONFIDENCE, PARTIAL, PREDICTION, Stored, collections, layout_of, save, stored
-from masa.research.study import BUDGETS, CASES, CONFIDENT, ERROR, LEVELS, Case, Loaded, Part, Study, one_run, plain, told
+from masa.research.published import (
+    CONFIDENCE,
+    PARTIAL,
+    PREDICTION,
+    Stored,
+    collections,
+    layout_of,
+    save,
+    stored,
+)
+from masa.research.study import (
+    BUDGETS,
+    CASES,
+    CONFIDENT,
+    ERROR,
+    LEVELS,
+    Case,
+    Loaded,
+    Part,
+    Study,
+    one_run,
+    plain,
+    told,
+)
 from masa.runs.assess import assess
 from masa.sampling import stratified as sampler
 
@@ -75,21 +98,55 @@ def datasets(study: Study) -> Finding:
     for number, found in enumerate(study.sets):
         study.say(f"datasets: {found.name}", number / len(study.sets))
         task, items, classes = SETS.get(found.name, (found.task.upper(), None, None))
-        data = read(found.path, label="label", id="id", predictions=[name + PREDICTION for name in found.recorded])
+        data = read(
+            found.path,
+            label="label",
+            id="id",
+            predictions=[name + PREDICTION for name in found.recorded],
+        )
         strata = Strata.build(data.label)
         for name in found.recorded:
             api = name.split("@")[0]
             matrix = true_matrix(strata, data.predictions[name + PREDICTION])
             odd = len(set(matrix.predictions) - set(data.labels))
             price = found.prices.get(api, PRICES.get(task, {}).get(api))
-            rows.append((found.name, task, len(data), items, len(data.labels), classes, name, price, 100 * matrix.accuracy, odd))
-    head = ("data set", "task", "items", "items in the paper", "classes", "classes in the paper", "recorded answers")
-    sheet = Sheet("datasets", (*head, "USD for 10,000 queries", "accuracy (%)", "answers that are no label"), tuple(rows))
+            rows.append(
+                (
+                    found.name,
+                    task,
+                    len(data),
+                    items,
+                    len(data.labels),
+                    classes,
+                    name,
+                    price,
+                    100 * matrix.accuracy,
+                    odd,
+                )
+            )
+    head = (
+        "data set",
+        "task",
+        "items",
+        "items in the paper",
+        "classes",
+        "classes in the paper",
+        "recorded answers",
+    )
+    sheet = Sheet(
+        "datasets",
+        (*head, "USD for 10,000 queries", "accuracy (%)", "answers that are no label"),
+        tuple(rows),
+    )
     known = [row for row in rows if row[3] is not None]
     wrong = sorted({row[0] for row in known if row[2] != row[3]})
     words = [
         "Prices are those of the download where it has them, else the paper's.",
-        f"Sizes differ from the paper's: {', '.join(wrong)}." if wrong else "Sizes are the paper's." if known else "",
+        f"Sizes differ from the paper's: {', '.join(wrong)}."
+        if wrong
+        else "Sizes are the paper's."
+        if known
+        else "",
     ]
     absent = [name for name in SETS if name not in study.by_name]
     words += [f"Not in the data: {', '.join(absent)}."] if absent else []
@@ -109,7 +166,9 @@ def overview(study: Study) -> Finding:
     rows: list[Sequence[Any]] = []
     for number, (found, (old, new)) in enumerate(pairs):
         study.say(f"overview: {found.name}", number / len(pairs))
-        data = read(found.path, label="label", id="id", predictions=[old + PREDICTION, new + PREDICTION])
+        data = read(
+            found.path, label="label", id="id", predictions=[old + PREDICTION, new + PREDICTION]
+        )
         then, now = _changed(data, old, new)
         names = found.name, old.split("@")[0], _years(old, new), _date(old), _date(new)
         rows.append((*names, 100 * then, 100 * now, 100 * (now - then), abs(now - then) > 0.01))
@@ -138,7 +197,9 @@ def overview(study: Study) -> Finding:
 
 def _changed(data: Dataset, old: str, new: str) -> tuple[float, float]:
     strata = Strata.build(data.label)
-    then, now = (true_matrix(strata, data.predictions[name + PREDICTION]).accuracy for name in (old, new))
+    then, now = (
+        true_matrix(strata, data.predictions[name + PREDICTION]).accuracy for name in (old, new)
+    )
     return then, now
 
 
@@ -162,21 +223,46 @@ def case_study(study: Study) -> Finding:
     title = f"A case study: Amazon on YELP with {CASE_BUDGET:,} queries"
     case = CASES[0]
     if case not in study.cases:
-        return Finding("case-study", title, (), (), skipped="The data has no answers of Amazon's about YELP.")
+        return Finding(
+            "case-study", title, (), (), skipped="The data has no answers of Amazon's about YELP."
+        )
     if len(Strata.build(study.load(case).data.label)) > CASE_BUDGET // 8:
-        return Finding("case-study", title, (), (), skipped="The data has too many labels for so few queries.")
+        return Finding(
+            "case-study", title, (), (), skipped="The data has too many labels for so few queries."
+        )
     found = study.parts("case-study", lambda it: _case_study(study, it), [case])[case]
     names = found["strata"]
     strata = Sheet(
         "strata",
-        ("stratum", "items", "uncertainty score", "queries, mean of the runs", "queries of the optimum"),
-        tuple(zip(names, found["sizes"], found["scores"], found["spread"][-1], found["optimum"], strict=True)),
+        (
+            "stratum",
+            "items",
+            "uncertainty score",
+            "queries, mean of the runs",
+            "queries of the optimum",
+        ),
+        tuple(
+            zip(
+                names,
+                found["sizes"],
+                found["scores"],
+                found["spread"][-1],
+                found["optimum"],
+                strict=True,
+            )
+        ),
     )
     spread = Sheet(
         "allocation",
         ("queries", "stratum", "queries in it, one run", "queries in it, mean", "optimum"),
         tuple(
-            (queries, name, found["one"][at][s], found["spread"][at][s], found["optimum"][s] * queries / CASE_BUDGET)
+            (
+                queries,
+                name,
+                found["one"][at][s],
+                found["spread"][at][s],
+                found["optimum"][s] * queries / CASE_BUDGET,
+            )
             for at, queries in enumerate(found["grid"])
             for s, name in enumerate(names)
         ),
@@ -184,9 +270,15 @@ def case_study(study: Study) -> Finding:
     matrices = Sheet(
         "matrices",
         ("matrix", "label", "prediction", "items (%)"),
-        tuple((kind, label, said, value) for kind, cells in found["matrices"].items() for label, said, value in cells),
+        tuple(
+            (kind, label, said, value)
+            for kind, cells in found["matrices"].items()
+            for label, said, value in cells
+        ),
     )
-    errors = Sheet("errors", ("method", "queries", "mean squared error"), tuple(map(tuple, found["errors"])))
+    errors = Sheet(
+        "errors", ("method", "queries", "mean squared error"), tuple(map(tuple, found["errors"]))
+    )
     at = found["at"]
     words = [
         f"Strata: positive (+) and negative (-) texts, split at the median of {found['by']} into low (l) and high (h), as "
@@ -198,7 +290,8 @@ def case_study(study: Study) -> Finding:
         "paper finds sure positive texts (+h) hardly uncertain, and negative texts more uncertain than positive ones. "
         "Queries spent over the optimum's: "
         + ", ".join(
-            f"{name} {_times(mine, best)}" for name, mine, best in zip(names, found["spread"][-1], found["optimum"], strict=True)
+            f"{name} {_times(mine, best)}"
+            for name, mine, best in zip(names, found["spread"][-1], found["optimum"], strict=True)
         )
         + "; the paper finds them close.",
     ]
@@ -224,12 +317,20 @@ def _case_study(study: Study, case: Loaded) -> Part:
     wish = strata.weight * np.sqrt(s2)
     _, spread = study.trace(strata, case.answers, grid)
     _, one = study.trace(strata, case.answers, grid, runs=1)
-    curves = study.replay(data, case, ("uniform", "post-stratified", "masa", "optimal"), replacement=True, levels=2)
+    curves = study.replay(
+        data, case, ("uniform", "post-stratified", "masa", "optimal"), replacement=True, levels=2
+    )
     true = true_matrix(strata, case.answers)
-    found = Matrix(true.labels, true.predictions, one_run(strata, case.answers, CASE_BUDGET, seed=study.seed, replacement=True))
+    found = Matrix(
+        true.labels,
+        true.predictions,
+        one_run(strata, case.answers, CASE_BUDGET, seed=study.seed, replacement=True),
+    )
     before = None if case.old is None else true_matrix(strata, case.data.predictions[case.old])
     names = in_order((*true.predictions, *(() if before is None else before.predictions)))
-    cells = [(SIDES.get(label, label), SIDES.get(said, said)) for label in true.labels for said in names]
+    cells = [
+        (SIDES.get(label, label), SIDES.get(said, said)) for label in true.labels for said in names
+    ]
     truth, guess = (matrix.on(names).values.ravel() for matrix in (true, found))
     matrices = {"true": truth, "estimated": guess, "estimated less true": guess - truth}
     if before is not None:
@@ -239,7 +340,8 @@ def _case_study(study: Study, case: Loaded) -> Part:
         "by": by,
         "dates": case.old is not None,
         "strata": [
-            SIGNS.get(strata.labels[label], f"{strata.labels[label]} ") + ("lh"[level] if data.difficulty is not None else "")
+            SIGNS.get(strata.labels[label], f"{strata.labels[label]} ")
+            + ("lh"[level] if data.difficulty is not None else "")
             for label, level in zip(strata.label, strata.level, strict=True)
         ],
         "sizes": strata.size.tolist(),
@@ -254,9 +356,15 @@ def _case_study(study: Study, case: Loaded) -> Part:
             for queries, mse in _brief(curve)["path"]
             if 100 <= queries <= 2 * CASE_BUDGET
         ],
-        "at": {method: curve.mean_squared_error[curve.queries.index(CASE_BUDGET)] for method, curve in curves.items()},
+        "at": {
+            method: curve.mean_squared_error[curve.queries.index(CASE_BUDGET)]
+            for method, curve in curves.items()
+        },
         "matrices": {
-            kind: [(label, said, 100 * float(value)) for (label, said), value in zip(cells, values, strict=True)]
+            kind: [
+                (label, said, 100 * float(value))
+                for (label, said), value in zip(cells, values, strict=True)
+            ]
             for kind, values in matrices.items()
         },
     }
@@ -288,7 +396,11 @@ def table1(study: Study) -> Finding:
     head = (
         *("case", "MASA in the paper", "masa", "masa, from", "masa, to", "against the paper (%)"),
         *("U/S in the paper", "uniform", "uniform against the paper (%)"),
-        *("saved in the paper (%)", "saved against uniform (%)", "saved against post-stratified (%)"),
+        *(
+            "saved in the paper (%)",
+            "saved against uniform (%)",
+            "saved against post-stratified (%)",
+        ),
     )
     more = (
         *(
@@ -304,7 +416,13 @@ def table1(study: Study) -> Finding:
         "rule",
         (
             *("case", "MASA in the paper", "empirical", "by Hoeffding's constant", "coverage (%)"),
-            *("by a fitted constant", "its coverage (%)", "the constant", "U/S in the paper", "uniform by Hoeffding's constant"),
+            *(
+                "by a fitted constant",
+                "its coverage (%)",
+                "the constant",
+                "U/S in the paper",
+                "uniform by Hoeffding's constant",
+            ),
         ),
         tuple(
             (
@@ -339,8 +457,15 @@ def table1(study: Study) -> Finding:
             for case in study.cases
         ),
     )
-    sheets = (Sheet("table1", head, tuple(rows)), Sheet("methods", more, tuple(others)), nearest, rules)
-    words = _table1_words(study, rows, parts, [case for case, part in after.items() if part["needed"] is not None])
+    sheets = (
+        Sheet("table1", head, tuple(rows)),
+        Sheet("methods", more, tuple(others)),
+        nearest,
+        rules,
+    )
+    words = _table1_words(
+        study, rows, parts, [case for case, part in after.items() if part["needed"] is not None]
+    )
     return Finding("table1", ON_CASES["table1"], tuple(words), sheets)
 
 
@@ -378,7 +503,10 @@ def _table1_words(
             "After the change that the paper tells, its text saying for some cases what changed from 2020 to 2021 "
             f"({listed}): we changed as many answers, chosen at random, and asked again."
         )
-    needs = [[part[how]["post-stratified"]["needed"] for how in ("once", "again")] for part in parts.values()]
+    needs = [
+        [part[how]["post-stratified"]["needed"] for how in ("once", "again")]
+        for part in parts.values()
+    ]
     saves = [(row[11], _save(once, again)) for row, (once, again) in zip(rows, needs, strict=True)]
     more = sum(mine is not None and theirs is not None and mine > theirs for theirs, mine in saves)
     yield (
@@ -415,7 +543,10 @@ def methods(study: Study) -> dict[Case, Part]:
         again = study.replay(case.data, case, WITH_REPLACEMENT, replacement=True)
         once = study.replay(case.data, case, EACH_ONCE, also=also)
         found = {"again": again, "once": once}
-        briefs = {kind: {name: _brief(curve) for name, curve in curves.items()} for kind, curves in found.items()}
+        briefs = {
+            kind: {name: _brief(curve) for name, curve in curves.items()}
+            for kind, curves in found.items()
+        }
         return {**briefs, "difficulty": case.difficulty}
 
     return study.parts("methods", make)
@@ -433,7 +564,8 @@ def _brief(curve: Curve) -> Part:
 def _own(study: Study) -> dict[Case, Part]:
     """Split by the API's own confidence instead of a cheap model's."""
     return study.parts(
-        "own confidence", lambda case: {"needed": None if case.own is None else study.needed(case, case.by_itself)}
+        "own confidence",
+        lambda case: {"needed": None if case.own is None else study.needed(case, case.by_itself)},
     )
 
 
@@ -458,17 +590,30 @@ def _rule(study: Study) -> dict[Case, Part]:
         strata = Strata.build(case.data.label, difficulty=case.data.difficulty, levels=LEVELS)
         last = max(4_096, 16 * len(strata))
         while True:
-            grid = np.unique(np.geomspace(2 * len(strata), last, int(log(last / (2 * len(strata))) / log(FINE))).astype(np.int64))
+            grid = np.unique(
+                np.geomspace(
+                    2 * len(strata), last, int(log(last / (2 * len(strata))) / log(FINE))
+                ).astype(np.int64)
+            )
             traces, _ = study.trace(strata, case.answers, grid)
             stops = {c: stopped(traces, grid, c) for c in (*CONSTANTS, HOEFFDING)}
-            fitted = next((c for c in CONSTANTS if stops[c] is not None and stops[c]["coverage"] >= 100 * CONFIDENT), None)  # type: ignore[index]
+            fitted = next(
+                (
+                    c
+                    for c in CONSTANTS
+                    if (at := stops[c]) is not None and at["coverage"] >= 100 * CONFIDENT
+                ),
+                None,
+            )
             if (fitted is not None and stops[HOEFFDING] is not None) or last >= 2 * FAR:
                 break
             last *= 2
         none = {"queries": None, "coverage": None}
         return {
             "hoeffding": stops[HOEFFDING] or none,
-            "fitted": {**none, "c": None} if fitted is None else {**(stops[fitted] or none), "c": fitted},
+            "fitted": {**none, "c": None}
+            if fitted is None
+            else {**(stops[fitted] or none), "c": fitted},
         }
 
     return study.parts("stopping rule", make)
@@ -493,12 +638,17 @@ def tradeoffs(study: Study) -> Finding:
     rows = tuple(
         (str(case), method, queries, mse)
         for case, part in parts.items()
-        for method, curve in (*part["again"].items(), ("masa, each item once", part["once"]["masa"]))
+        for method, curve in (
+            *part["again"].items(),
+            ("masa, each item once", part["once"]["masa"]),
+        )
         for queries, mse in curve["path"]
         if mse > 1e-9
     )
     words = list(study.missing)
-    uniform, fair = (_ratios(parts, method, CASE_BUDGET) for method in ("uniform", "post-stratified"))
+    uniform, fair = (
+        _ratios(parts, method, CASE_BUDGET) for method in ("uniform", "post-stratified")
+    )
     early, late = (_ratios(parts, "uniform", queries) for queries in (BUDGETS[0], BUDGETS[-1]))
     if uniform:
         words = [
@@ -511,12 +661,17 @@ def tradeoffs(study: Study) -> Finding:
             *words,
         ]
     head = ("case", "method", "queries", "mean squared error")
-    return Finding("tradeoffs", ON_CASES["tradeoffs"], tuple(words), (Sheet("tradeoffs", head, rows),))
+    return Finding(
+        "tradeoffs", ON_CASES["tradeoffs"], tuple(words), (Sheet("tradeoffs", head, rows),)
+    )
 
 
 def _ratios(parts: Mapping[Case, Part], method: str, queries: int) -> dict[Case, float]:
     """Give the squared error of a method over that of masa, where masa is not exact."""
-    curves = {case: (part["again"][method]["path"], part["again"]["masa"]["path"]) for case, part in parts.items()}
+    curves = {
+        case: (part["again"][method]["path"], part["again"]["masa"]["path"])
+        for case, part in parts.items()
+    }
     errors = {case: [_at(path, queries) for path in pair] for case, pair in curves.items()}
     return {case: mine / masa for case, (mine, masa) in errors.items() if masa > 1e-12}
 
@@ -540,7 +695,10 @@ def _at(path: Sequence[tuple[int, float]], queries: int) -> float:
 def _common(paths: Sequence[Sequence[tuple[int, float]]]) -> list[int]:
     """Give numbers of queries that all curves reach, from where they tell something."""
     last = min(path[-1][0] for path in paths)
-    return [int(queries) for queries in np.unique(np.geomspace(min(250, last), last, 14).astype(np.int64))]
+    return [
+        int(queries)
+        for queries in np.unique(np.geomspace(min(250, last), last, 14).astype(np.int64))
+    ]
 
 
 def levels(study: Study) -> Finding:
@@ -561,9 +719,17 @@ def levels(study: Study) -> Finding:
         for queries, mse in curve["path"]
         if mse > 1e-9
     )
-    needs = tuple((str(case), *(part[str(count)]["needed"] for count in STUDIED)) for case, part in parts.items())
+    needs = tuple(
+        (str(case), *(part[str(count)]["needed"] for count in STUDIED))
+        for case, part in parts.items()
+    )
     relative = tuple(
-        (str(case), count, queries, _at(part[str(count)]["path"], queries) / _at(part["1"]["path"], queries))
+        (
+            str(case),
+            count,
+            queries,
+            _at(part[str(count)]["path"], queries) / _at(part["1"]["path"], queries),
+        )
         for case, part in parts.items()
         for count in STUDIED
         for queries in _common([curve["path"] for curve in part.values()])
@@ -595,7 +761,10 @@ def convergence(study: Study) -> Finding:
         s2 = true_uncertainty(strata, case.answers, replacement=True)
         best = float(np.sum(strata.weight * np.sqrt(s2)) ** 2)
         found: Part = {"grid": grid.tolist(), "optimum": (best / grid).tolist()}
-        for name, a in (("a = 1", 1.0), ("a of the theorem", sampler.theory_a(len(strata.labels), LEVELS, FAR))):
+        for name, a in (
+            ("a = 1", 1.0),
+            ("a of the theorem", sampler.theory_a(len(strata.labels), LEVELS, FAR)),
+        ):
             traces, _ = study.trace(strata, case.answers, grid, a=a)
             found[name] = traces[:, :, 1].mean(axis=0).tolist()
         return found
@@ -608,9 +777,17 @@ def convergence(study: Study) -> Finding:
         fits: list[float | None] = []
         for name in ("a = 1", "a of the theorem"):
             gap = np.array(part[name]) - best
-            rows += [(str(case), name, int(n), float(g), float(o)) for n, g, o in zip(grid, gap, best, strict=True) if g > 0]
+            rows += [
+                (str(case), name, int(n), float(g), float(o))
+                for n, g, o in zip(grid, gap, best, strict=True)
+                if g > 0
+            ]
             late = (grid >= FAR / 16) & (gap > 0)
-            fits.append(float(np.polyfit(np.log(grid[late]), np.log(gap[late]), 1)[0]) if late.sum() > 2 else None)
+            fits.append(
+                float(np.polyfit(np.log(grid[late]), np.log(gap[late]), 1)[0])
+                if late.sum() > 2
+                else None
+            )
             fits.append(100 * float(gap[-1] / best[-1]) if best[-1] > 0 else None)
         slopes.append((str(case), *fits))
     words = [
@@ -627,7 +804,11 @@ def convergence(study: Study) -> Finding:
         *study.missing,
     ]
     sheets = (
-        Sheet("convergence", ("case", "exploration", "queries", "loss less the optimum's", "the optimum's loss"), tuple(rows)),
+        Sheet(
+            "convergence",
+            ("case", "exploration", "queries", "loss less the optimum's", "the optimum's loss"),
+            tuple(rows),
+        ),
         Sheet(
             "slopes",
             (
@@ -645,24 +826,42 @@ def shifts(study: Study) -> Finding:
     title = f"Real shifts and their estimates with up to {CASE_BUDGET:,} queries"
     pairs = [(found, pair) for found in study.sets for pair in found.pairs]
     if not pairs:
-        reason = (
-            "Every API of this data was asked on one day only; import data with two dates (masa import hapi, llmdrift or table)."
-        )
+        reason = "Every API of this data was asked on one day only; import data with two dates (masa import hapi, llmdrift or table)."
         return Finding("shifts", title, (), (), skipped=reason)
     rows: list[Sequence[Any]] = []
     entries: list[Sequence[Any]] = []
     for number, (found, (old, new)) in enumerate(pairs):
         study.say(f"shifts: {found.name}, {old} to {new}", number / len(pairs))
         numbers = [old + CONFIDENCE] if old in found.confident else []
-        data = read(found.path, label="label", id="id", predictions=[old + PREDICTION, new + PREDICTION], numbers=numbers)
+        data = read(
+            found.path,
+            label="label",
+            id="id",
+            predictions=[old + PREDICTION, new + PREDICTION],
+            numbers=numbers,
+        )
         sure = numbers[0] if numbers else None
         data = replace(data, difficulty=data.numbers[sure] if sure else None)
-        case = Loaded(Case(new, found.name, 0, 0, 0), data, new + PREDICTION, old + PREDICTION, None, "", None)
-        part = study.kept({"what": "shifts", "case": found.name, "old": old}, case, lambda it, sure=sure: _shift(study, it, sure))  # type: ignore[misc]
+        case = Loaded(
+            Case(new, found.name, 0, 0, 0), data, new + PREDICTION, old + PREDICTION, None, "", None
+        )
+        part = study.kept(
+            {"what": "shifts", "case": found.name, "old": old},
+            case,
+            partial(_shift, study, sure=sure),
+        )
         rows += [(found.name, old, new, *row) for row in part["rows"]]
         entries += [(found.name, old, new, *entry) for entry in part["entries"]]
     head = (
-        *("data set", "from", "to", "estimate", "queries", "change of accuracy (points)", "answers changed (%)"),
+        *(
+            "data set",
+            "from",
+            "to",
+            "estimate",
+            "queries",
+            "change of accuracy (points)",
+            "answers changed (%)",
+        ),
         *("error of one run (%)", "root mean squared error (%)"),
     )
     words = (
@@ -673,7 +872,11 @@ def shifts(study: Study) -> Finding:
     )
     sheets = (
         Sheet("shifts", head, tuple(rows)),
-        Sheet("entries", ("data set", "from", "to", "label", "prediction", "true (%)", "masa (%)", "auto (%)"), tuple(entries)),
+        Sheet(
+            "entries",
+            ("data set", "from", "to", "label", "prediction", "true (%)", "masa (%)", "auto (%)"),
+            tuple(entries),
+        ),
     )
     return Finding("shifts", title, words, sheets)
 
@@ -681,19 +884,40 @@ def shifts(study: Study) -> Finding:
 def _shift(study: Study, case: Loaded, sure: str | None) -> Part:
     data, old, new = case.data, case.old or "", case.new
     strata = Strata.build(data.label)
-    truth = Shift(true_matrix(strata, data.predictions[old]), true_matrix(strata, data.predictions[new]))
+    truth = Shift(
+        true_matrix(strata, data.predictions[old]), true_matrix(strata, data.predictions[new])
+    )
     budget = max(1, min(CASE_BUDGET, len(data) // 2))
-    text = {name: np.array(data.predictions[name].values, object)[data.predictions[name].codes] for name in (old, new)}
+    text = {
+        name: np.array(data.predictions[name].values, object)[data.predictions[name].codes]
+        for name in (old, new)
+    }
     share = float(np.mean(text[old] != text[new]))
     few = min(study.runs, SHIFT_RUNS)
     # A target that is met at once: only the budget is of interest.
-    options = {"old": old, "old_confidence": sure, "budgets": [budget], "runs": few, "target_error": 0.9}
+    options = {
+        "old": old,
+        "old_confidence": sure,
+        "budgets": [budget],
+        "runs": few,
+        "target_error": 0.9,
+    }
     curves = study.replay(data, case, ("masa", "auto"), **options)
     best = assess(
-        data, f"replay:{new}", baseline=old, budget=budget, seed=study.seed, old_confidence=sure, store=None, fresh=True
+        data,
+        f"replay:{new}",
+        baseline=old,
+        budget=budget,
+        seed=study.seed,
+        old_confidence=sure,
+        store=None,
+        fresh=True,
     )
     if best.shift is None:
-        raise DataError(f"{data.source}: no answer to estimate a shift from", hint="look at the answers in the file")
+        raise DataError(
+            f"{data.source}: no answer to estimate a shift from",
+            hint="look at the answers in the file",
+        )
     by_level = Strata.build(data.label, difficulty=data.difficulty, levels=LEVELS)
     columns = truth.new.predictions
     theirs = Matrix(
@@ -702,7 +926,9 @@ def _shift(study: Study, case: Loaded, sure: str | None) -> Part:
         one_run(by_level, data.predictions[new], budget, seed=study.seed, replacement=False),
     )
     found = {"masa": Shift(truth.old, theirs), "auto": best.shift}
-    estimates = {name: one.new.on(columns).values - one.old.on(columns).values for name, one in found.items()}
+    estimates = {
+        name: one.new.on(columns).values - one.old.on(columns).values for name, one in found.items()
+    }
     rows: list[Sequence[Any]] = [
         ("the truth", len(data), 100 * truth.accuracy.change, 100 * share, 0.0, 0.0),
         ("nothing changed", 0, 0.0, 0.0, 100 * truth.norm, 100 * truth.norm),
@@ -715,7 +941,14 @@ def _shift(study: Study, case: Loaded, sure: str | None) -> Part:
         ),
     ]
     entries = [
-        (label, said, *(100 * float(values[i, j]) for values in (truth.values, estimates["masa"], estimates["auto"])))
+        (
+            label,
+            said,
+            *(
+                100 * float(values[i, j])
+                for values in (truth.values, estimates["masa"], estimates["auto"])
+            ),
+        )
         for i, label in enumerate(truth.new.labels)
         for j, said in enumerate(columns)
     ]
@@ -735,10 +968,12 @@ def speed(study: Study) -> Finding:
         study.say(f"speed: {case}", number / len(study.cases))
         it = study.load(case)
         strata = Strata.build(it.data.label, difficulty=it.data.difficulty, levels=LEVELS)
-        slow = min(_timed(lambda: plain(strata, it.answers, CASE_BUDGET, seed=study.seed)) for _ in range(3))  # noqa: B023
+        by_hand = partial(plain, strata, it.answers, CASE_BUDGET, seed=study.seed)
+        slow = min(_timed(by_hand) for _ in range(3))
         grid = np.array([CASE_BUDGET])
         study.trace(strata, it.answers, grid, runs=1)  # Compile before the clock starts.
-        quick = min(_timed(lambda: study.trace(strata, it.answers, grid, runs=SPEED_RUNS, workers=1)) for _ in range(3))  # noqa: B023
+        compiled = partial(study.trace, strata, it.answers, grid, runs=SPEED_RUNS, workers=1)
+        quick = min(_timed(compiled) for _ in range(3))
         quick /= SPEED_RUNS
         rows.append((str(case), len(strata), 1_000 * slow, 1_000 * quick, slow / quick))
     head = ("case", "strata", "plain Python, ms a run", "masa, ms a run", "times as fast")
@@ -783,19 +1018,29 @@ def find(study: Study, what: str) -> Finding:
 def data_sets(folder: Path, out: Path) -> tuple[list[Stored], list[str]]:
     """Look at the data sets of a folder; a download is imported first, beside what is made of it. Give notes about it, too."""
     if not folder.is_dir():
-        raise DataError(f"{folder} is not a folder", hint="give one that masa import made, or a download of FrugalML or HAPI")
+        raise DataError(
+            f"{folder} is not a folder",
+            hint="give one that masa import made, or a download of FrugalML or HAPI",
+        )
     layout = layout_of(folder)
     if layout is None:
         return stored(folder), []
     try:
         found = list(collections(layout, folder))
     except DataError as exc:
-        hint = f"masa import {layout} {folder} --partial leaves out what is not there" if exc.hint == PARTIAL else exc.hint
+        hint = (
+            f"masa import {layout} {folder} --partial leaves out what is not there"
+            if exc.hint == PARTIAL
+            else exc.hint
+        )
         raise DataError(exc.message, hint=hint) from exc
     notes = [note for one in found for note in one.notes]
     sets = [save(one, out / "data") for one in found if one.recordings]
     if not sets:
-        raise DataError(f"{folder} has no data set that can be studied: {'; '.join(notes)}", hint="give another download")
+        raise DataError(
+            f"{folder} has no data set that can be studied: {'; '.join(notes)}",
+            hint="give another download",
+        )
     return sets, notes
 
 
@@ -804,5 +1049,8 @@ def wanted(what: str) -> tuple[str, ...]:
     if what == "all":
         return tuple(EXPERIMENTS)
     if what not in EXPERIMENTS:
-        raise UsageError(f"there is nothing called {what!r} to reproduce", hint=f"there are {', '.join(EXPERIMENTS)} and all")
+        raise UsageError(
+            f"there is nothing called {what!r} to reproduce",
+            hint=f"there are {', '.join(EXPERIMENTS)} and all",
+        )
     return (what,)

@@ -24,12 +24,18 @@ from masa.data.dataset import MAX_LABELS, as_text, read
 from masa.data.files import Table, literal, quoted
 from masa.errors import DataError, UsageError
 from masa.records import RESERVED
-from masa.runs.baseline import take_over
+from masa.runs.baseline import import_answers
 
 PREDICTION, CONFIDENCE = ".prediction", ".confidence"
 DOWNLOAD = "download it again"
 PARTIAL = "download it again, or leave out what is not there with --partial"
-ALIASES = {"audiomnist": "amnist", "cmd": "command", "fer+": "ferplus", "fer": "ferplus", "affectnet": "afnet"}
+ALIASES = {
+    "audiomnist": "amnist",
+    "cmd": "command",
+    "fer+": "ferplus",
+    "fer": "ferplus",
+    "affectnet": "afnet",
+}
 """Other names of the paper's data sets."""
 NAMED = 10
 """Ids and labels that are named at the most."""
@@ -99,21 +105,31 @@ class Stored:
     def open(cls, path: Path) -> "Stored":
         """Look at a file in this layout."""
         columns = Table.open(path).columns
-        names = tuple(column.removesuffix(PREDICTION) for column in columns if column.endswith(PREDICTION))
+        names = tuple(
+            column.removesuffix(PREDICTION) for column in columns if column.endswith(PREDICTION)
+        )
         for wanted in ("id", "label"):
             if wanted not in columns or not names:
                 raise DataError(
-                    f"{path} has no column {wanted!r}" if names else f"{path} has no columns of predictions",
+                    f"{path} has no column {wanted!r}"
+                    if names
+                    else f"{path} has no columns of predictions",
                     hint="it should have id, label and NAME.prediction; masa import table PATH makes such files",
                 )
         with duckdb.connect() as connection:
-            pairs = connection.execute("SELECT key, value FROM parquet_kv_metadata(?)", [str(path)]).fetchall()
+            pairs = connection.execute(
+                "SELECT key, value FROM parquet_kv_metadata(?)", [str(path)]
+            ).fetchall()
             told = _told(next((value for key, value in pairs if bytes(key) == b"masa"), b"{}"))
             # A confidence that is missing anywhere is of no use as a difficulty.
             sure = [name for name in names if name + CONFIDENCE in columns]
             counts = ", ".join(f"count({quoted(name + CONFIDENCE)})" for name in sure) or "0"
-            total, *known = connection.execute(f"SELECT count(*), {counts} FROM read_parquet(?)", [str(path)]).fetchall()[0]
-        confident = frozenset(name for name, count in zip(sure, known, strict=False) if count == total)
+            total, *known = connection.execute(
+                f"SELECT count(*), {counts} FROM read_parquet(?)", [str(path)]
+            ).fetchall()[0]
+        confident = frozenset(
+            name for name, count in zip(sure, known, strict=False) if count == total
+        )
         return cls(path, path.stem, told["task"], names, confident, told["prices"])
 
 
@@ -123,13 +139,20 @@ def _told(content: bytes) -> dict[str, Any]:
         found = json.loads(content)
         if isinstance(found, dict):
             task, prices = found.get("task"), found.get("prices")
-            known = {api: _maybe_number(price) for api, price in (prices if isinstance(prices, dict) else {}).items()}
-            numbers = {api: price for api, price in known.items() if price is not None and price >= 0}
+            known = {
+                api: _maybe_number(price)
+                for api, price in (prices if isinstance(prices, dict) else {}).items()
+            }
+            numbers = {
+                api: price for api, price in known.items() if price is not None and price >= 0
+            }
             return {"task": task if isinstance(task, str) else "", "prices": numbers}
     return {"task": "", "prices": {}}
 
 
-def collections(layout: str, path: Path, *, partial: bool = False, columns: "Columns | None" = None) -> Iterator[Collection]:
+def collections(
+    layout: str, path: Path, *, partial: bool = False, columns: "Columns | None" = None
+) -> Iterator[Collection]:
     """Read all data sets that are published in a layout; partial ones are refused unless they are allowed."""
     readers: dict[str, Callable[[], Iterable[Collection]]] = {
         "frugalml": lambda: frugalml(path, partial=partial),
@@ -138,19 +161,29 @@ def collections(layout: str, path: Path, *, partial: bool = False, columns: "Col
         "table": lambda: [table(path, columns or Columns())],
     }
     if layout not in readers:
-        raise UsageError(f"there is no layout {layout!r}", hint=f"the layouts are {', '.join(readers)}")
+        raise UsageError(
+            f"there is no layout {layout!r}", hint=f"the layouts are {', '.join(readers)}"
+        )
     if columns is not None and layout != "table" and columns != Columns():
-        raise UsageError(f"the layout {layout} says which column is what", hint="leave out --label, --id, --answers and --name")
+        raise UsageError(
+            f"the layout {layout} says which column is what",
+            hint="leave out --label, --id, --answers and --name",
+        )
     if partial and layout == "table":
         raise UsageError("a table has no parts that could be missing", hint="leave out --partial")
     if not path.exists():
-        raise DataError(f"{path} does not exist", hint="give the folder or file that you downloaded")
+        raise DataError(
+            f"{path} does not exist", hint="give the folder or file that you downloaded"
+        )
     seen: dict[str, str] = {}
     for found in readers[layout]():
         if found.recordings:
             if found.name.casefold() in seen:
                 other = seen[found.name.casefold()]
-                raise DataError(f"{other} and {found.source} are both called {found.name!r}", hint="import them into two folders")
+                raise DataError(
+                    f"{other} and {found.source} are both called {found.name!r}",
+                    hint="import them into two folders",
+                )
             seen[found.name.casefold()] = found.source
             _check(found)
         yield found
@@ -161,27 +194,43 @@ def _check(found: Collection) -> None:
     seen: dict[str, str] = {}
     for recording in found.recordings:
         if not recording.api:
-            raise DataError(f"{found.source}: an API without a name", hint="name it with letters or digits")
+            raise DataError(
+                f"{found.source}: an API without a name", hint="name it with letters or digits"
+            )
         other = seen.setdefault(recording.name.casefold(), recording.name)
         if other != recording.name or sum(one.name == other for one in found.recordings) > 1:
             raise DataError(
-                f"{found.source}: two recordings are called {recording.name!r}", hint="give each API and date a name of its own"
+                f"{found.source}: two recordings are called {recording.name!r}",
+                hint="give each API and date a name of its own",
             )
     if not found.ids:
         raise DataError(f"{found.source} holds no items", hint=DOWNLOAD)
     for key, label in zip(found.ids, found.labels, strict=True):
         if not label or label in RESERVED:
-            raise DataError(f"{found.source}, item {key!r}: {label!r} cannot be a label", hint="rename it")
+            raise DataError(
+                f"{found.source}, item {key!r}: {label!r} cannot be a label", hint="rename it"
+            )
     if len(set(found.labels)) > MAX_LABELS:
-        raise DataError(f"{found.source} has more than {MAX_LABELS:,} labels", hint="is it the right column?")
-    for text in {*found.ids, *found.labels, *(said for one in found.recordings for said in one.predictions if said is not None)}:
+        raise DataError(
+            f"{found.source} has more than {MAX_LABELS:,} labels", hint="is it the right column?"
+        )
+    for text in {
+        *found.ids,
+        *found.labels,
+        *(said for one in found.recordings for said in one.predictions if said is not None),
+    }:
         if text != text.encode(errors="replace").decode():
-            raise DataError(f"{found.source}: {text!r} is not a text that UTF-8 can write", hint=DOWNLOAD)
+            raise DataError(
+                f"{found.source}: {text!r} is not a text that UTF-8 can write", hint=DOWNLOAD
+            )
 
 
 def layout_of(path: Path) -> str | None:
     """Tell which layout a folder has; None for one of Parquet files."""
-    if any((folder / "meta.csv").is_file() and _is_hapi(folder / "meta.csv") for folder in (path, path / "tasks")):
+    if any(
+        (folder / "meta.csv").is_file() and _is_hapi(folder / "meta.csv")
+        for folder in (path, path / "tasks")
+    ):
         return "hapi"
     return "frugalml" if _frugalml_folders(path) else None
 
@@ -191,7 +240,8 @@ def stored(folder: Path) -> list[Stored]:
     files = sorted(folder.glob("*.parquet"))
     if not files:
         raise DataError(
-            f"{folder} holds no data sets", hint="give a folder of Parquet files, as masa import makes them, or a download"
+            f"{folder} holds no data sets",
+            hint="give a folder of Parquet files, as masa import makes them, or a download",
         )
     return [Stored.open(file) for file in files]
 
@@ -204,10 +254,16 @@ def save(collection: Collection, folder: Path) -> Stored:
     for recording in collection.recordings:
         columns[recording.name + PREDICTION] = pd.array(list(recording.predictions), dtype="string")
         if recording.confidences is not None:
-            columns[recording.name + CONFIDENCE] = pd.array(list(recording.confidences), dtype="Float64")
+            columns[recording.name + CONFIDENCE] = pd.array(
+                list(recording.confidences), dtype="Float64"
+            )
     told = {
         "task": collection.task,
-        "prices": {recording.api: recording.price for recording in collection.recordings if recording.price is not None},
+        "prices": {
+            recording.api: recording.price
+            for recording in collection.recordings
+            if recording.price is not None
+        },
     }
     path = folder / f"{collection.name}.parquet"
     unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
@@ -216,10 +272,14 @@ def save(collection: Collection, folder: Path) -> Stored:
         with duckdb.connect() as connection:
             connection.register("frame", pd.DataFrame(columns))
             options = f"FORMAT parquet, KV_METADATA {{masa: {literal(json.dumps(told))}}}"
-            connection.execute(f"COPY (SELECT * FROM frame) TO {literal(str(unfinished))} ({options})")
+            connection.execute(
+                f"COPY (SELECT * FROM frame) TO {literal(str(unfinished))} ({options})"
+            )
         unfinished.replace(path)
     except (OSError, duckdb.Error) as exc:
-        raise UsageError(f"{path} cannot be written: {exc}", hint="give another folder with --out") from exc
+        raise UsageError(
+            f"{path} cannot be written: {exc}", hint="give another folder with --out"
+        ) from exc
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
@@ -234,7 +294,13 @@ def baselines(kept: Stored, store: Path) -> list[str]:
         numbers = [sure] if recordings[0] in kept.confident else []
         data = read(kept.path, label="label", id="id", predictions=[column], numbers=numbers)
         names.append(f"{kept.name}/{api}")
-        take_over(data, data.predictions[column], confidence=data.numbers.get(sure), name=names[-1], store=store)
+        import_answers(
+            data,
+            data.predictions[column],
+            confidence=data.numbers.get(sure),
+            name=names[-1],
+            store=store,
+        )
     return names
 
 
@@ -250,7 +316,9 @@ def how_to_use(made: Sequence[Mapping[str, Any]], folder: Path) -> str:
         known = f"--name {shlex.quote(one['name'] + '/' + twice)} --store {shlex.quote(str(folder / 'masa.db'))}"
         old = known if one["baselines"] else f"--old {shlex.quote(mine[0] + PREDICTION)}"
         api = shlex.quote(f"replay:{mine[-1]}{PREDICTION}")
-        lines.append(f"masa assess {shlex.quote(one['file'])} --label label --id id --api {api} {old}")
+        lines.append(
+            f"masa assess {shlex.quote(one['file'])} --label label --id id --api {api} {old}"
+        )
         break
     lines.append(f"masa reproduce all --data {shlex.quote(str(folder))}")
     return "\n".join(["", "What to do with it:", *(f"  {line}" for line in lines)])
@@ -272,7 +340,10 @@ def _frugalml_folders(path: Path) -> list[Path]:
     if (path / "meta.csv").is_file():
         return [] if _is_hapi(path / "meta.csv") else [path]
     return sorted(
-        found for folder in (path, path / "dataset") for found in folder.glob("mlserviceperformance_*") if found.is_dir()
+        found
+        for folder in (path, path / "dataset")
+        for found in folder.glob("mlserviceperformance_*")
+        if found.is_dir()
     )
 
 
@@ -284,7 +355,10 @@ def _frugalml_set(folder: Path, *, partial: bool) -> Collection:
     for line, row in _csv_rows(meta, ("Index", "MLaaS(API)")):
         index, api = row["Index"].strip(), _api(row["MLaaS(API)"])
         price = next((value for name, value in row.items() if name.startswith("Cost")), "").strip()
-        part = {kind: folder / f"Model{index}_{kind}.txt" for kind in ("ImageName", "TrueLabel", "PredictedLabel", "Confidence")}
+        part = {
+            kind: folder / f"Model{index}_{kind}.txt"
+            for kind in ("ImageName", "TrueLabel", "PredictedLabel", "Confidence")
+        }
         missing = [file.name for file in part.values() if not _is_file(file)]
         if missing:
             words = f"{folder}: {', '.join(missing)} missing, of model {index} ({row['MLaaS(API)']}, {meta.name} line {line})"
@@ -293,26 +367,45 @@ def _frugalml_set(folder: Path, *, partial: bool) -> Collection:
             notes.append(f"left out: {words}")
             continue
         mine = [name.rstrip(",") for name in _lines(part["ImageName"])]
-        truth = [_whole(text, part["TrueLabel"], at) for at, text in enumerate(_lines(part["TrueLabel"]), 1)]
+        truth = [
+            _whole(text, part["TrueLabel"], at)
+            for at, text in enumerate(_lines(part["TrueLabel"]), 1)
+        ]
         if not ids:
             ids, labels, first = mine, truth, f"Model{index}"
             _refuse_twice(ids, part["ImageName"])
             _same_rows(labels, ids, part["TrueLabel"], part["ImageName"], values=False)
         _same_rows(mine, ids, part["ImageName"], folder / f"{first}_ImageName.txt")
         _same_rows(truth, labels, part["TrueLabel"], folder / f"{first}_TrueLabel.txt")
-        said = [_whole(text, part["PredictedLabel"], at) for at, text in enumerate(_lines(part["PredictedLabel"]), 1)]
-        sure = [_number(text, part["Confidence"], at) for at, text in enumerate(_lines(part["Confidence"]), 1)]
+        said = [
+            _whole(text, part["PredictedLabel"], at)
+            for at, text in enumerate(_lines(part["PredictedLabel"]), 1)
+        ]
+        sure = [
+            _number(text, part["Confidence"], at)
+            for at, text in enumerate(_lines(part["Confidence"]), 1)
+        ]
         for kind, found in (("PredictedLabel", said), ("Confidence", sure)):
             _same_rows(found, ids, part[kind], folder / f"{first}_ImageName.txt", values=False)
             if not _text(part[kind]).endswith("\n"):
-                notes.append(f"{part[kind]} does not end with a whole line: its last value may be cut short")
+                notes.append(
+                    f"{part[kind]} does not end with a whole line: its last value may be cut short"
+                )
         recordings.append(Recording(api, said, sure, price=_price(price, meta, line)))
     name = _data_set(folder.name.removeprefix("mlserviceperformance_"))
     if not recordings:
         if not partial:
             raise DataError(f"{folder} holds no whole model", hint=DOWNLOAD)
         notes.append(f"left out: {folder} holds no whole model")
-    return Collection(name, "", ids, labels, tuple(recordings), str(folder), (*notes, *_never_seen(name, labels, recordings)))
+    return Collection(
+        name,
+        "",
+        ids,
+        labels,
+        tuple(recordings),
+        str(folder),
+        (*notes, *_never_seen(name, labels, recordings)),
+    )
 
 
 def hapi(path: Path, *, partial: bool = False) -> Iterator[Collection]:
@@ -320,7 +413,10 @@ def hapi(path: Path, *, partial: bool = False) -> Iterator[Collection]:
     root = path / "tasks" if (path / "tasks" / "meta.csv").is_file() else path
     meta = root / "meta.csv"
     if not meta.is_file() or not _is_hapi(meta):
-        raise DataError(f"{path} holds no tasks/meta.csv of HAPI's", hint="give the folder that the download was unpacked to")
+        raise DataError(
+            f"{path} holds no tasks/meta.csv of HAPI's",
+            hint="give the folder that the download was unpacked to",
+        )
     rows: dict[tuple[str, str], list[tuple[int, dict[str, str]]]] = {}
     for line, row in _csv_rows(meta, ("task", "dataset", "api", "date", "path", "cost_per_10k")):
         rows.setdefault((row["task"], row["dataset"]), []).append((line, row))
@@ -330,16 +426,25 @@ def hapi(path: Path, *, partial: bool = False) -> Iterator[Collection]:
         yield _hapi_set(root, task, data, found, partial=partial)
 
 
-def _hapi_set(root: Path, task: str, data: str, rows: list[tuple[int, dict[str, str]]], *, partial: bool) -> Collection:
+def _hapi_set(
+    root: Path, task: str, data: str, rows: list[tuple[int, dict[str, str]]], *, partial: bool
+) -> Collection:
     where, name, meta = root / task / data / "labels.json", _data_set(data), root / "meta.csv"
     if not _inside(where, root):
-        raise DataError(f"{meta}, line {rows[0][0]}: {data!r} leads outside of the download", hint=DOWNLOAD)
+        raise DataError(
+            f"{meta}, line {rows[0][0]}: {data!r} leads outside of the download", hint=DOWNLOAD
+        )
     left_out = Collection(name, task, (), (), (), str(where.parent))
     if not _is_file(where) and partial:
         return replace(left_out, notes=(f"left out: {where} is missing",))
     records = _records(where, ("example_id", "true_label"))
     if any(isinstance(record["true_label"], list | dict) for record in records):
-        return replace(left_out, notes=(f"left out: {name} has several labels an item, and a confusion matrix is of one",))
+        return replace(
+            left_out,
+            notes=(
+                f"left out: {name} has several labels an item, and a confusion matrix is of one",
+            ),
+        )
     _refuse_twice([str(record["example_id"]) for record in records], where)
     labels = {str(record["example_id"]): as_text(record["true_label"]) or "" for record in records}
     said: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
@@ -392,20 +497,28 @@ def _hapi_set(root: Path, task: str, data: str, rows: list[tuple[int, dict[str, 
     return Collection(name, task, ids, chosen, recordings, str(where.parent), tuple(notes))
 
 
-def _by_date(name: str, rows: list[tuple[int, dict[str, str]]], meta: Path, notes: list[str]) -> list[tuple[int, dict[str, str]]]:
+def _by_date(
+    name: str, rows: list[tuple[int, dict[str, str]]], meta: Path, notes: list[str]
+) -> list[tuple[int, dict[str, str]]]:
     """Bring the recordings of a data set into the order of their dates, as far as these are known to be dates."""
     dates = {row["date"].strip() for _, row in rows}
     if all(re.fullmatch(r"(\d\d)?\d\d-\d\d-\d\d", date) for date in dates):
         return sorted(rows, key=lambda found: found[1]["date"].strip())
     if len(dates) > 1:
-        notes.append(f"{name}: the dates {', '.join(sorted(dates))} are not like 20-03-29, so they come in the order of {meta}")
+        notes.append(
+            f"{name}: the dates {', '.join(sorted(dates))} are not like 20-03-29, so they come in the order of {meta}"
+        )
     return rows
 
 
 def _places(root: Path, row: Mapping[str, str]) -> Iterator[Path]:
     """Give where in the download a file of predictions may be: as the index says, or as the layout does."""
     usual = root / row["task"] / row["dataset"] / row["api"] / f"{row['date']}.json"
-    yield from (place for place in (root / row["path"], root.parent / row["path"], usual) if _inside(place, root))
+    yield from (
+        place
+        for place in (root / row["path"], root.parent / row["path"], usual)
+        if _inside(place, root)
+    )
 
 
 def _inside(path: Path, root: Path) -> bool:
@@ -414,13 +527,22 @@ def _inside(path: Path, root: Path) -> bool:
     return False
 
 
-def _unlike(wanted: Sequence[str], found: Mapping[str, object], source: str, other: str, *, partial: bool) -> str | None:
+def _unlike(
+    wanted: Sequence[str], found: Mapping[str, object], source: str, other: str, *, partial: bool
+) -> str | None:
     """Refuse answers about other items than the labelled ones, or tell about them."""
     known = set(wanted)
-    missing, unknown = [key for key in wanted if key not in found], [key for key in found if key not in known]
+    missing, unknown = (
+        [key for key in wanted if key not in found],
+        [key for key in found if key not in known],
+    )
     if not missing and not unknown:
         return None
-    what = f"no answer about {len(missing):,} items of {other}" if missing else f"{len(unknown):,} items that {other} has not"
+    what = (
+        f"no answer about {len(missing):,} items of {other}"
+        if missing
+        else f"{len(unknown):,} items that {other} has not"
+    )
     words = f"{source}: {what}: {', '.join(repr(key) for key in (missing or unknown)[:NAMED])}"
     if not partial:
         raise DataError(words, hint=PARTIAL)
@@ -428,7 +550,11 @@ def _unlike(wanted: Sequence[str], found: Mapping[str, object], source: str, oth
 
 
 def _left_out(name: str, kept: int, items: int) -> list[str]:
-    return [f"{name}: {items - kept:,} of {items:,} items are left out: not every recording has them"] if kept < items else []
+    return (
+        [f"{name}: {items - kept:,} of {items:,} items are left out: not every recording has them"]
+        if kept < items
+        else []
+    )
 
 
 def llmdrift(path: Path, *, partial: bool = False) -> Iterator[Collection]:
@@ -444,7 +570,9 @@ def llmdrift(path: Path, *, partial: bool = False) -> Iterator[Collection]:
     again = empty = 0
     with source.load(texts=wanted, numbers=()) as rows:
         names = ", ".join(rows.text[name] for name in wanted)
-        for place, model, key, right, said, *of in rows.ask(f"SELECT place, {names} FROM rows ORDER BY place"):
+        for place, model, key, right, said, *of in rows.ask(
+            f"SELECT place, {names} FROM rows ORDER BY place"
+        ):
             if model is None or key is None or right is None:
                 if not partial:
                     raise DataError(f"{rows.where(place)}: no model, id or {truth}", hint=PARTIAL)
@@ -453,11 +581,16 @@ def llmdrift(path: Path, *, partial: bool = False) -> Iterator[Collection]:
             data = of[0] if of and of[0] else path.name.split(".")[0]
             plain = right.strip().casefold()
             if label.setdefault(data, {}).setdefault(key, plain) != plain:
-                raise DataError(f"{rows.where(place)}: item {key!r} has another {truth} than before", hint=DOWNLOAD)
+                raise DataError(
+                    f"{rows.where(place)}: item {key!r} has another {truth} than before",
+                    hint=DOWNLOAD,
+                )
             answers = by_set.setdefault(data, {}).setdefault(model, {})
             again += key in answers
             answers.setdefault(key, said)
-    common = [f"{again:,} answers to questions that were asked before are left out"] if again else []
+    common = (
+        [f"{again:,} answers to questions that were asked before are left out"] if again else []
+    )
     common += [f"{empty:,} rows without a model, an id or a label are left out"] if empty else []
     if not by_set:
         raise DataError(f"{path} has no row with a model, an id and a label", hint=DOWNLOAD)
@@ -467,7 +600,9 @@ def llmdrift(path: Path, *, partial: bool = False) -> Iterator[Collection]:
             words = _unlike(keys, answers, f"{path}, {model}", "the others", partial=partial)
             notes += [words] if words else []
             if 2 * len(answers) <= len(keys) and len(models) > 1:
-                notes.append(f"left out: {model}, which has answers about fewer than half of the items")
+                notes.append(
+                    f"left out: {model}, which has answers about fewer than half of the items"
+                )
                 del models[model]
         ids = [key for key in keys if all(key in answers for answers in models.values())]
         notes += _left_out(data, len(ids), len(keys))
@@ -475,17 +610,27 @@ def llmdrift(path: Path, *, partial: bool = False) -> Iterator[Collection]:
         recordings = []
         for model, answers in models.items():
             api, date = _version(model)
-            recordings.append(Recording(api, [said_label(answers[key], known) for key in ids], date=date))
+            recordings.append(
+                Recording(api, [said_label(answers[key], known) for key in ids], date=date)
+            )
         unread = {one.name: sum(said is None for said in one.predictions) for one in recordings}
-        notes += [f"{name}: {count:,} of {len(ids):,} answers name no label" for name, count in unread.items() if count]
+        notes += [
+            f"{name}: {count:,} of {len(ids):,} answers name no label"
+            for name, count in unread.items()
+            if count
+        ]
         chosen = [label[data][key] for key in ids]
-        yield Collection(_data_set(data), "", ids, chosen, tuple(recordings), str(path), tuple(notes))
+        yield Collection(
+            _data_set(data), "", ids, chosen, tuple(recordings), str(path), tuple(notes)
+        )
 
 
 def _backwards(models: Sequence[str]) -> Iterator[str]:
     """Point out models whose dates fall in the order of the table."""
     # A sort keeps the order of equals: that of the table.
-    for (api, date), (other, later) in pairwise(sorted(map(_version, models), key=lambda found: found[0])):
+    for (api, date), (other, later) in pairwise(
+        sorted(map(_version, models), key=lambda found: found[0])
+    ):
         if api == other and date > later:
             yield f"{api}: {date} comes before {later} in the table, and is taken to be the earlier one"
 
@@ -525,16 +670,29 @@ def table(path: Path, columns: Columns) -> Collection:
     }
     if not answers:
         raise UsageError(
-            f"no column of {path} is named NAME.prediction", hint="name those that hold answers: --answers API@DATE=COLUMN"
+            f"no column of {path} is named NAME.prediction",
+            hint="name those that hold answers: --answers API@DATE=COLUMN",
         )
     sure = {name: column.removesuffix(PREDICTION) + CONFIDENCE for name, column in answers.items()}
-    sure = {name: column for name, column in sure.items() if column in source.columns and column != answers[name]}
-    data = read(source, label=columns.label, id=columns.id, predictions=answers.values(), numbers=sure.values())
+    sure = {
+        name: column
+        for name, column in sure.items()
+        if column in source.columns and column != answers[name]
+    }
+    data = read(
+        source,
+        label=columns.label,
+        id=columns.id,
+        predictions=answers.values(),
+        numbers=sure.values(),
+    )
     recordings = []
     for name, column in answers.items():
         api, _, date = name.partition("@")
         found = data.predictions[column]
-        said = [None if found.values[code] in RESERVED else found.values[code] for code in found.codes]
+        said = [
+            None if found.values[code] in RESERVED else found.values[code] for code in found.codes
+        ]
         numbers = data.numbers[sure[name]].tolist() if name in sure else None
         recordings.append(Recording(api, said, numbers, date=date))
     labels = [data.label.values[code] for code in data.label.codes]
@@ -549,7 +707,9 @@ def _versions(recordings: Sequence[Recording]) -> Iterator[str]:
     stems: dict[str, list[str]] = {}
     for one in recordings:
         if not one.date and (found := re.fullmatch(r"(.+?)[-_ ]v?(\d[\w.]*)", one.api)):
-            stems.setdefault(found[1], []).append(f"--answers {found[1]}@{found[2]}={one.api}{PREDICTION}")
+            stems.setdefault(found[1], []).append(
+                f"--answers {found[1]}@{found[2]}={one.api}{PREDICTION}"
+            )
     for stem, options in stems.items():
         if len(options) > 1:
             yield f"if these are one API, {stem}, on several dates, say so: {' '.join(options)}"
@@ -557,7 +717,9 @@ def _versions(recordings: Sequence[Recording]) -> Iterator[str]:
 
 def _is_hapi(meta: Path) -> bool:
     with suppress(DataError):
-        return {"task", "dataset", "api", "date"} <= set(next(csv.reader(_text(meta).splitlines()[:1]), []))
+        return {"task", "dataset", "api", "date"} <= set(
+            next(csv.reader(_text(meta).splitlines()[:1]), [])
+        )
     return False
 
 
@@ -575,11 +737,15 @@ def _text(file: Path) -> str:
         raise DataError(f"{file}: not UTF-8 at byte {exc.start:,}", hint=DOWNLOAD) from exc
     except (OSError, ValueError) as exc:
         words = (
-            "does not exist" if isinstance(exc, FileNotFoundError) else f"cannot be read: {getattr(exc, 'strerror', None) or exc}"
+            "does not exist"
+            if isinstance(exc, FileNotFoundError)
+            else f"cannot be read: {getattr(exc, 'strerror', None) or exc}"
         )
         raise DataError(f"{file} {words}", hint=DOWNLOAD) from exc
     if text.startswith("version https://git-lfs"):
-        raise DataError(f"{file} is a pointer of Git LFS, not the file", hint="run git lfs pull in the download")
+        raise DataError(
+            f"{file} is a pointer of Git LFS, not the file", hint="run git lfs pull in the download"
+        )
     return text
 
 
@@ -593,7 +759,10 @@ def _csv_rows(file: Path, wanted: Sequence[str]) -> Iterator[tuple[int, dict[str
         for row in reader:
             if None in row or None in row.values():
                 fields = len(reader.fieldnames or ())
-                raise DataError(f"{file}, line {reader.line_num}: not the {fields} fields of the header", hint=DOWNLOAD)
+                raise DataError(
+                    f"{file}, line {reader.line_num}: not the {fields} fields of the header",
+                    hint=DOWNLOAD,
+                )
             yield reader.line_num, row
     except csv.Error as exc:
         raise DataError(f"{file}, line {reader.line_num}: not CSV: {exc}", hint=DOWNLOAD) from exc
@@ -608,7 +777,9 @@ def _records(file: Path, wanted: Sequence[str]) -> list[dict[str, Any]]:
     try:
         found = json.loads(_text(file))
     except json.JSONDecodeError as exc:
-        raise DataError(f"{file}, line {exc.lineno:,}, column {exc.colno:,}: not JSON: {exc.msg}", hint=DOWNLOAD) from exc
+        raise DataError(
+            f"{file}, line {exc.lineno:,}, column {exc.colno:,}: not JSON: {exc.msg}", hint=DOWNLOAD
+        ) from exc
     except (ValueError, RecursionError) as exc:
         raise DataError(f"{file}: not JSON that can be read: {exc}", hint=DOWNLOAD) from exc
     if not isinstance(found, list) or not found:
@@ -626,16 +797,32 @@ def _refuse_twice(ids: Sequence[str], file: Path) -> None:
         if not key:
             raise DataError(f"{file}, row {at:,}: no id", hint=DOWNLOAD)
         if seen.setdefault(key, at) != at:
-            raise DataError(f"{file}, row {at:,}: {key!r} again, first in row {seen[key]:,}", hint=DOWNLOAD)
+            raise DataError(
+                f"{file}, row {at:,}: {key!r} again, first in row {seen[key]:,}", hint=DOWNLOAD
+            )
 
 
-def _same_rows(found: Sequence[object], wanted: Sequence[object], file: Path, other: Path, *, values: bool = True) -> None:
+def _same_rows(
+    found: Sequence[object],
+    wanted: Sequence[object],
+    file: Path,
+    other: Path,
+    *,
+    values: bool = True,
+) -> None:
     """Refuse a file that is shorter or longer than another, or whose rows are not the same."""
     if len(found) != len(wanted):
-        raise DataError(f"{file} has {len(found):,} lines where {other.name} has {len(wanted):,}", hint=DOWNLOAD)
+        raise DataError(
+            f"{file} has {len(found):,} lines where {other.name} has {len(wanted):,}", hint=DOWNLOAD
+        )
     if values and found != wanted:
-        at = next(at for at, pair in enumerate(zip(found, wanted, strict=True)) if pair[0] != pair[1])
-        raise DataError(f"{file}, line {at + 1:,}: {found[at]!r} where {other.name} has {wanted[at]!r}", hint=DOWNLOAD)
+        at = next(
+            at for at, pair in enumerate(zip(found, wanted, strict=True)) if pair[0] != pair[1]
+        )
+        raise DataError(
+            f"{file}, line {at + 1:,}: {found[at]!r} where {other.name} has {wanted[at]!r}",
+            hint=DOWNLOAD,
+        )
 
 
 def _never_seen(name: str, labels: Sequence[str], recordings: Iterable[Recording]) -> Iterator[str]:
@@ -657,7 +844,9 @@ def _whole(text: str, file: Path, line: int) -> str:
             return str(int(number))
     except (ValueError, OverflowError):
         pass
-    raise DataError(f"{file}, line {line:,}: {text[:40]!r} is not the number of a label", hint=DOWNLOAD)
+    raise DataError(
+        f"{file}, line {line:,}: {text[:40]!r} is not the number of a label", hint=DOWNLOAD
+    )
 
 
 def _number(text: str, file: Path, line: int) -> float:

@@ -93,7 +93,15 @@ CASES = (
         (("4", RIGHT, "5", 0.035), (ANY, RIGHT, NOTHING, 0.035)),
         "7% less accuracy, one factor being fours taken for fives (we guess: half of it, the rest empty answers)",
     ),
-    Case("google", "digit", 4_200, 17_000, 75, ((ANY, NOTHING, RIGHT, 0.24),), "empty answers, 24% of all items, became right"),
+    Case(
+        "google",
+        "digit",
+        4_200,
+        17_000,
+        75,
+        ((ANY, NOTHING, RIGHT, 0.24),),
+        "empty answers, 24% of all items, became right",
+    ),
     Case("google", "amnist", 1_100, 18_500, 94),
     Case("google", "command", 1_600, 15_200, 89),
     Case("microsoft", "digit", 3_300, 17_000, 81),
@@ -147,14 +155,20 @@ class Study:
 
     def __post_init__(self) -> None:
         if not 2 <= self.runs <= MOST_RUNS:
-            raise UsageError(f"runs is {self.runs}", hint=f"give a whole number from 2 to {MOST_RUNS:,}")
+            raise UsageError(
+                f"runs is {self.runs}", hint=f"give a whole number from 2 to {MOST_RUNS:,}"
+            )
         self.by_name = {found.name: found for found in self.sets}
         self.held: dict[Case, Loaded] = {}
 
     @property
     def cases(self) -> list[Case]:
         """Those of the paper's cases that the data has."""
-        return [case for case in CASES if case.data in self.by_name and case.api in self.by_name[case.data].apis]
+        return [
+            case
+            for case in CASES
+            if case.data in self.by_name and case.api in self.by_name[case.data].apis
+        ]
 
     @property
     def missing(self) -> Iterator[str]:
@@ -170,7 +184,9 @@ class Study:
             self.held[case] = loaded(case, self.by_name[case.data])
         return self.held[case]
 
-    def parts(self, what: str, make: Callable[[Loaded], Part], cases: Sequence[Case] | None = None) -> dict[Case, Part]:
+    def parts(
+        self, what: str, make: Callable[[Loaded], Part], cases: Sequence[Case] | None = None
+    ) -> dict[Case, Part]:
         """Make a part a case, or take it from where it was kept."""
         wanted = self.cases if cases is None else cases
         found = {}
@@ -207,7 +223,10 @@ class Study:
             unfinished.write_text(json.dumps({"key": whole, "part": made}), encoding="utf-8")
             unfinished.replace(path)
         except OSError as exc:
-            raise UsageError(f"{path} cannot be written: {exc.strerror or exc}", hint="give another folder with --out") from exc
+            raise UsageError(
+                f"{path} cannot be written: {exc.strerror or exc}",
+                hint="give another folder with --out",
+            ) from exc
         # As it will be read: tuples are lists from now on.
         again: Part = json.loads(json.dumps(made))
         return again
@@ -217,9 +236,13 @@ class Study:
         if self.progress is not None:
             self.progress(what, done)
 
-    def replay(self, data: Dataset, case: Loaded, methods: Sequence[str], **options: Any) -> dict[str, Curve]:
+    def replay(
+        self, data: Dataset, case: Loaded, methods: Sequence[str], **options: Any
+    ) -> dict[str, Curve]:
         """Replay methods on a case."""
-        budgets = [budget for budget in BUDGETS if options.get("replacement") or budget <= len(data)] or [len(data)]
+        budgets = [
+            budget for budget in BUDGETS if options.get("replacement") or budget <= len(data)
+        ] or [len(data)]
         given = {
             "levels": LEVELS,
             "target_error": ERROR,
@@ -228,11 +251,20 @@ class Study:
             "runs": self.runs,
             **options,
         }
-        found = replay(data, new=case.new, methods=methods, seed=self.seed, workers=self.workers, **given)
+        found = replay(
+            data, new=case.new, methods=methods, seed=self.seed, workers=self.workers, **given
+        )
         return {curve.method: curve for curve in found.curves}
 
     def trace(
-        self, strata: Strata, answers: Column, grid: Ints, *, a: float = 1.0, runs: int | None = None, workers: int | None = None
+        self,
+        strata: Strata,
+        answers: Column,
+        grid: Ints,
+        *,
+        a: float = 1.0,
+        runs: int | None = None,
+        workers: int | None = None,
     ) -> tuple[Floats, Floats]:
         """Watch the paper's rule: traces (R, Q, 4) of the kernel's, and the mean spread of the queries (Q, S)."""
         plan = sampler.plan(strata, "masa", replacement=True, a=a)
@@ -246,7 +278,9 @@ class Study:
             keys = np.array([kernel.run_key(self.seed, run) for run in runs], np.uint64)
             traces = np.zeros((len(runs), len(grid), 4))
             state = kernel.new_state(plan.design, len(strata.items), len(recorded.cell_entry))
-            return traces, kernel.trace(plan.design, recorded, plan.rule, state, keys, grid, s2, traces)
+            return traces, kernel.trace(
+                plan.design, recorded, plan.rule, state, keys, grid, s2, traces
+            )
 
         pool = ThreadPoolExecutor(workers or self.workers)
         try:
@@ -267,12 +301,22 @@ def loaded(case: Case, found: Stored) -> Loaded:
     dates = found.apis[case.api]
     old, new = (dates[0], dates[1]) if len(dates) > 1 else (None, dates[0])
     cheap = next((name for name in found.recorded if name.startswith(CHEAP)), None)
-    numbers = [name + CONFIDENCE for name in (cheap, dates[0]) if name is not None and name in found.confident]
+    numbers = [
+        name + CONFIDENCE
+        for name in (cheap, dates[0])
+        if name is not None and name in found.confident
+    ]
     answers = [name + PREDICTION for name in (old, new, cheap) if name is not None]
     data = read(found.path, label="label", id="id", predictions=answers, numbers=numbers)
     hard = None if cheap is None else data.numbers.get(cheap + CONFIDENCE)
     own = data.numbers.get(dates[0] + CONFIDENCE)
-    words = f"the confidence of {cheap}" if hard is not None else f"the confidence of {dates[0]}" if own is not None else "none"
+    words = (
+        f"the confidence of {cheap}"
+        if hard is not None
+        else f"the confidence of {dates[0]}"
+        if own is not None
+        else "none"
+    )
     return Loaded(
         case,
         replace(data, difficulty=own if hard is None else hard),
@@ -284,14 +328,25 @@ def loaded(case: Case, found: Stored) -> Loaded:
     )
 
 
-def one_run(strata: Strata, answers: Column, queries: int, *, seed: int, replacement: bool) -> Floats:
+def one_run(
+    strata: Strata, answers: Column, queries: int, *, seed: int, replacement: bool
+) -> Floats:
     """Estimate the new matrix (L, P) by one run of the paper's rule."""
     plan = sampler.plan(strata, "masa", replacement=replacement)
     recorded = recorded_answers(strata, answers, group=plan.group, factor=plan.factor)
     sums, errors = np.zeros((1, len(recorded.truth))), np.zeros((1, 1), np.float32)
     state = kernel.new_state(plan.design, len(strata.items), len(recorded.cell_entry))
     keys = np.array([kernel.run_key(seed, 0)], np.uint64)
-    kernel.simulate(plan.design, recorded, plan.rule, state, keys, np.array([(queries, 0)], np.int64), errors, sums)
+    kernel.simulate(
+        plan.design,
+        recorded,
+        plan.rule,
+        state,
+        keys,
+        np.array([(queries, 0)], np.int64),
+        errors,
+        sums,
+    )
     truth = true_matrix(strata, answers).values
     found = np.zeros(truth.size)
     found[np.flatnonzero(truth.ravel() > 0.0)] = sums[0]
@@ -314,7 +369,9 @@ def told(label: Column, answers: Column, case: Case, rng: np.random.Generator) -
     return Column(answers.name, tuple(values.tolist()), codes.astype(np.int32))
 
 
-def plain(strata: Strata, answers: Column, queries: int, *, seed: int) -> dict[tuple[int, int], float]:
+def plain(
+    strata: Strata, answers: Column, queries: int, *, seed: int
+) -> dict[tuple[int, int], float]:
     """Carry out the paper's Algorithm 1 in plain Python, its update of the score corrected, and give the new matrix."""
     rng = random.Random(seed)  # noqa: S311 - items are drawn, not keys
     p, start = strata.weight.tolist(), strata.start.tolist()
@@ -325,7 +382,10 @@ def plain(strata: Strata, answers: Column, queries: int, *, seed: int) -> dict[t
     for _ in range(queries):
         chosen = next((i for i in range(strata_count) if n[i] < 2), None)
         if chosen is None:
-            chosen = max(range(strata_count), key=lambda i: p[i] / n[i] * (sqrt(max(s2[i], 0.0)) + (1 / n[i]) ** 0.25))
+            chosen = max(
+                range(strata_count),
+                key=lambda i: p[i] / n[i] * (sqrt(max(s2[i], 0.0)) + (1 / n[i]) ** 0.25),
+            )
         answer = said[rng.randrange(start[chosen], start[chosen + 1])]
         n[chosen] += 1
         if n[chosen] > 1:

@@ -7,11 +7,11 @@ from typing import Any
 
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
-from masa.data.baseline_answers import Old, narrowed
+from masa.data.baseline_answers import BaselineAnswers, narrowed
 from masa.data.cheap_model import CHEAP, helped
 from masa.data.dataset import Dataset
 from masa.errors import UsageError
-from masa.inference.estimate import Estimated
+from masa.inference.estimate import Estimate
 from masa.inference.method import Plan
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Told
@@ -87,7 +87,14 @@ async def assess_async(
         canary=canary,
         strict=strict,
     )
-    stopping = Stopping(chosen.target_error, chosen.decide, chosen.tolerance, chosen.confidence, chosen.objective, chosen.strict)
+    stopping = Stopping(
+        chosen.target_error,
+        chosen.decide,
+        chosen.tolerance,
+        chosen.confidence,
+        chosen.objective,
+        chosen.strict,
+    )
     spending = budgeted(asked, budget, money)
     if spending.queries is not None and chosen.canary > spending.queries:
         raise UsageError(
@@ -95,7 +102,9 @@ async def assess_async(
             hint="give a budget no smaller than it",
         )
     with opened(store) as kept:
-        whole, old = compared(kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force)
+        whole, old = compared(
+            kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force
+        )
         folder = None if store is None else kept.path.parent / "cache"
         whole, chosen = with_cheap_model(whole, old, chosen, folder=folder, progress=progress)
         data, old = narrowed(whole, old)
@@ -122,7 +131,9 @@ async def assess_async(
                 progress=progress,
                 interruptible=interruptible,
             )
-            told = Told(plan, old, stopping, min(len(data), spending.queries or len(data)), chosen.canary)
+            told = Told(
+                plan, old, stopping, min(len(data), spending.queries or len(data)), chosen.canary
+            )
             session.error = told.error
             try:
                 # An API that spoke of these labels before and does not now has changed; one that never did is misread.
@@ -139,13 +150,20 @@ assess = waiting(assess_async)
 
 
 def with_cheap_model(
-    data: Dataset, old: Old, settings: Settings, *, folder: Path | None, progress: Progress | None
+    data: Dataset,
+    old: BaselineAnswers,
+    settings: Settings,
+    *,
+    folder: Path | None,
+    progress: Progress | None,
 ) -> tuple[Dataset, Settings]:
     """Train a cheap model, where one may be and nothing else tells easy items from hard ones."""
     if settings.cheap is None:
         return data, settings
     if not data.labelled.all():
-        return replace(data, notes=(*data.notes, "no cheap model was trained: some items have no label")), settings
+        return replace(
+            data, notes=(*data.notes, "no cheap model was trained: some items have no label")
+        ), settings
     if settings.also or data.difficulty is not None or old.confidence is not None:
         return data, settings
     kind, column = settings.cheap
@@ -160,7 +178,8 @@ def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Cli
         if kind != "replay" or column not in data.predictions:
             known = ", ".join(f"replay:{name}" for name in data.predictions)
             raise UsageError(
-                f"{client!r} is not a client that can be made here", hint=f"give a function, or one of {known or 'no columns'}"
+                f"{client!r} is not a client that can be made here",
+                hint=f"give a function, or one of {known or 'no columns'}",
             )
         return ReplayClient(data.predictions[column], rows=data.rows)
     return client if isinstance(client, Client) else Function(client)
@@ -169,26 +188,40 @@ def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Cli
 def budgeted(client: Client, budget: int | None, money: "float | str | None") -> Spending:
     """Check what may be spent: nothing is paid without a limit, and money is counted only where there is a price."""
     if budget is None and money is None and not live.free(client):
-        raise UsageError("no budget was given", hint="give budget= in queries, or money=; len(data) asks every item")
+        raise UsageError(
+            "no budget was given",
+            hint="give budget= in queries, or money=; len(data) asks every item",
+        )
     if money is not None and not client.priced:
-        raise UsageError("a budget in money needs a price", hint="tell what a call costs, or give a budget in queries")
+        raise UsageError(
+            "a budget in money needs a price",
+            hint="tell what a call costs, or give a budget in queries",
+        )
     return Spending(budget, None if money is None else billionths(money))
 
 
-def _identity(settings: Settings, plan: Plan, old: Old) -> dict[str, Any]:
+def _identity(settings: Settings, plan: Plan, old: BaselineAnswers) -> dict[str, Any]:
     mix = None if settings.mix is None else dict(settings.mix)
-    same = {"method": plan.method, "levels": settings.levels, "seed": settings.seed, "mix": mix, "difficulty": plan.difficulty}
+    same = {
+        "method": plan.method,
+        "levels": settings.levels,
+        "seed": settings.seed,
+        "mix": mix,
+        "difficulty": plan.difficulty,
+    }
     turns = plan.layout is not None and plan.layout.rest.may
     more = {"also": list(settings.also), "weights": settings.objective.identity(), "turns": turns}
     more |= {"decide": settings.decide, "strict": settings.strict}
-    if old.stands is not None:
+    if old.weight is not None:
         more["known"] = len(old.places)
     if old.run is None:
         more |= {"old": old.answers.name, "old_confidence": settings.old_confidence}
     return same | {key: value for key, value in more.items() if value}
 
 
-def _close(store: Store, session: Session, result: Assessment, found: Estimated | None, times: Floats) -> None:
+def _close(
+    store: Store, session: Session, result: Assessment, found: Estimate | None, times: Floats
+) -> None:
     if result.stopped in ("interrupted", "failures"):
         history.pause(store, session.run.id, result.stopped)
         return
@@ -196,7 +229,7 @@ def _close(store: Store, session: Session, result: Assessment, found: Estimated 
         key = keys(session.data).tolist()
         told = {
             key[place]: (share * float(times[place]), adds * float(times[place]) ** 2)
-            for place, (share, adds) in found.stands().items()
+            for place, (share, adds) in found.answer_weights().items()
         }
         journal.weigh(store, session.run.id, told)
     history.finish(store, session.run.id, result.stopped, session.kept(result.to_dict()))

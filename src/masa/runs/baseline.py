@@ -19,7 +19,7 @@ from masa.records import ERROR, Answer, Baseline, Column, Floats, Progress, Quer
 from masa.runs import session as live
 from masa.runs.assess import as_client, budgeted
 from masa.runs.session import Choice, Session, Spending
-from masa.runs.stored_baseline import comparable, keys, laid_over, odd_answers
+from masa.runs.stored_baseline import comparable, keys, lay_over, odd_answers
 from masa.runs.waiting import waiting
 from masa.sampling.stratified import Sampler
 from masa.settings import Limits, Settings
@@ -53,8 +53,15 @@ async def baseline_async(
     asked = as_client(client, data)
     spending = budgeted(asked, budget, money)
     repeats_cost = repeat * asked.price(data.item(0))
-    if repeat < 0 or (budget is not None and repeat >= budget) or (spending.money is not None and repeats_cost >= spending.money):
-        raise UsageError(f"repeat is {repeat}", hint="give the number of items to ask twice: 0 or more, and less than the budget")
+    if (
+        repeat < 0
+        or (budget is not None and repeat >= budget)
+        or (spending.money is not None and repeats_cost >= spending.money)
+    ):
+        raise UsageError(
+            f"repeat is {repeat}",
+            hint="give the number of items to ask twice: 0 or more, and less than the budget",
+        )
     settings = Settings(levels=levels, seed=seed)
     strata, difficulty = stratified(data, None, settings, all_items=True)
     draft = Draft(
@@ -70,20 +77,31 @@ async def baseline_async(
         with live.claimed(kept, run):
             past = journal.past(kept, run.id)
             kept_back = _kept_back(spending, past, repeat, asked.price(data.item(0)))
-            session = Session(run, data, asked, limits or Limits(), kept_back, past, [*data.notes, *notes], progress=progress)
+            session = Session(
+                run,
+                data,
+                asked,
+                limits or Limits(),
+                kept_back,
+                past,
+                [*data.notes, *notes],
+                progress=progress,
+            )
             session.interruptible = interruptible
             # In proportion to the strata, at least one of each: unbiased whatever the answers are.
             sampler = Sampler(strata, method="optimal", seed=seed, uncertainty=np.ones(len(strata)))
             try:
                 stopped = await live.ask(kept, session, sampler)
                 if stopped in ("exhausted", "budget") and repeat and session.past.answers:
-                    again, session.spending = Again(data, session.past, repeat), spending
+                    again, session.spending = Repeats(data, session.past, repeat), spending
                     ended = await live.ask(kept, session, again, repeat=True)
                     stopped = ended if ended in ("interrupted", "failures") else stopped
             finally:
                 await asked.close()
             priced = asked.priced
-            result = _concluded(kept, run, data, session.past, stopped, notes=session.all_notes, priced=priced)
+            result = _concluded(
+                kept, run, data, session.past, stopped, notes=session.all_notes, priced=priced
+            )
             if stopped in ("interrupted", "failures") or not result.answers:
                 history.pause(kept, run.id, stopped)
             else:
@@ -95,7 +113,7 @@ async def baseline_async(
 baseline = waiting(baseline_async)
 
 
-def take_over(
+def import_answers(
     data: Dataset,
     answers: Column,
     *,
@@ -132,13 +150,17 @@ def take_over(
             "prediction": answers.values[code],
             "confidence": number,
         }
-        for place, (key, code, number) in enumerate(zip(keys(data).tolist(), answers.codes.tolist(), numbers, strict=True))
+        for place, (key, code, number) in enumerate(
+            zip(keys(data).tolist(), answers.codes.tolist(), numbers, strict=True)
+        )
     ]
     with opened(store) as kept:
         run = history.begin(kept, draft).run
         with kept.begin() as connection:
             connection.execute(sql.insert(call), [{"run": run.id, **row} for row in rows])
-        result = _concluded(kept, run, data, journal.past(kept, run.id), "exhausted", notes=data.notes, priced=True)
+        result = _concluded(
+            kept, run, data, journal.past(kept, run.id), "exhausted", notes=data.notes, priced=True
+        )
         history.finish(kept, run.id, "exhausted", result.to_dict())
         history.accept(kept, run.id)
     return result
@@ -152,15 +174,19 @@ def _kept_back(spending: Spending, past: Past, repeat: int, price: int) -> Spend
         rest = 0 if most is None else max(0, most - spent)
         return None if most is None else most - min(wanted * each, (once * each + rest) // 2, rest)
 
-    return Spending(less(spending.queries, past.queries, 1), less(spending.money, past.money, price))
+    return Spending(
+        less(spending.queries, past.queries, 1), less(spending.money, past.money, price)
+    )
 
 
-class Again:
+class Repeats:
     """Items to ask a second time: those with the smallest keys. Keys are hashes: a random choice, and always the same one."""
 
     def __init__(self, data: Dataset, past: Past, count: int) -> None:
         place = live.places(data, past.answers)
-        answered = sorted(key for key, recorded in past.answers.items() if recorded.prediction != ERROR)
+        answered = sorted(
+            key for key, recorded in past.answers.items() if recorded.prediction != ERROR
+        )
         again = [place[key] for key in answered if key not in past.repeats]
         self.left = again[: max(0, count - len(past.repeats))]
 
@@ -177,13 +203,20 @@ class Again:
 
 
 def _concluded(
-    store: Store, run: Run, data: Dataset, past: Past, stopped: str, *, notes: tuple[str, ...], priced: bool
+    store: Store,
+    run: Run,
+    data: Dataset,
+    past: Past,
+    stopped: str,
+    *,
+    notes: tuple[str, ...],
+    priced: bool,
 ) -> Baseline:
     """Fold the journal of a baseline into what it tells."""
     matrix = version = None
     repeated = contradicted = 0
     if past.answers:
-        same, old = laid_over(store, data, run)
+        same, old = lay_over(store, data, run)
         notes = (*notes, *odd_answers(data, old.answers))
         if same.labelled[old.places].any():
             same, old = narrowed(same, old)
@@ -191,7 +224,10 @@ def _concluded(
             matrix = true_matrix(strata, old.answers).labelled()
         version, repeated, contradicted = old.version, old.repeated, old.contradicted
     if 0 < repeated < run.settings.get("repeat", 0):
-        notes = (*notes, f"only {repeated:,} of {run.settings['repeat']:,} items could be asked twice within the budget")
+        notes = (
+            *notes,
+            f"only {repeated:,} of {run.settings['repeat']:,} items could be asked twice within the budget",
+        )
     return Baseline(
         run=run.id,
         stopped=stopped,

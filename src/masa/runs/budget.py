@@ -33,7 +33,9 @@ class Budget:
 
     def _fits(self, price: int, queries: int, money: int) -> bool:
         enough_queries = self.queries is None or self.spent_queries + queries < self.queries
-        return enough_queries and (self.money is None or self.spent_money + money + price <= self.money)
+        return enough_queries and (
+            self.money is None or self.spent_money + money + price <= self.money
+        )
 
 
 @dataclass(slots=True)

@@ -16,7 +16,18 @@ from masa.inference.estimate import by_pairs
 from masa.inference.method import stratified
 from masa.inference.paired import paired
 from masa.inference.verdict import judged
-from masa.records import ERROR, Answer, Assessment, ChangedItem, Column, Ints, Progress, Query, Versions, amount
+from masa.records import (
+    ERROR,
+    Answer,
+    Assessment,
+    ChangedItem,
+    Column,
+    Ints,
+    Progress,
+    Query,
+    Versions,
+    amount,
+)
 from masa.runs import session as live
 from masa.runs.assess import as_client, assess_async, budgeted
 from masa.runs.conclude import MOST_ITEMS
@@ -63,12 +74,26 @@ async def compare_async(
         "progress": progress,
         "interruptible": interruptible,
     }
-    if isinstance(a, str) and a.startswith("replay:") and a.removeprefix("replay:") in data.predictions:
+    if (
+        isinstance(a, str)
+        and a.startswith("replay:")
+        and a.removeprefix("replay:") in data.predictions
+    ):
         a = data.predictions[a.removeprefix("replay:")]
-    chosen = replace(settings or Settings(), decide=False, target_error=None, canary=0)  # It does not stop by itself.
+    chosen = replace(
+        settings or Settings(), decide=False, target_error=None, canary=0
+    )  # It does not stop by itself.
     if isinstance(a, Column):
         return await assess_async(
-            data, b, baseline=a, budget=budget, money=money, settings=chosen, name=name, sides=sides, **common
+            data,
+            b,
+            baseline=a,
+            budget=budget,
+            money=money,
+            settings=chosen,
+            name=name,
+            sides=sides,
+            **common,
         )
     first, second = as_client(a, data), as_client(b, data)
     spending = budgeted(first, budget, money)
@@ -76,17 +101,44 @@ async def compare_async(
     if budget is not None and budget < 2:
         raise UsageError(f"the budget is {budget} queries for two APIs", hint="give two or more")
     strata, difficulty = stratified(data, None, chosen)
-    half = Spending(*(None if part is None else max(1, part // 2) for part in (spending.queries, spending.money)))
+    half = Spending(
+        *(
+            None if part is None else max(1, part // 2)
+            for part in (spending.queries, spending.money)
+        )
+    )
     sampler = Sampler(strata, method="optimal", seed=chosen.seed, uncertainty=np.ones(len(strata)))
     with opened(store) as kept:
 
-        async def ask(client: Client, partner: int | None, source: live.Sampling, may: Spending) -> Session:
-            what = {"levels": chosen.levels, "seed": chosen.seed, "difficulty": difficulty, "side": sides[partner is not None]}
-            draft = Draft(name, "compare", what, comparable(client, data), keys(data), data.fingerprint(), partner)
+        async def ask(
+            client: Client, partner: int | None, source: live.Sampling, may: Spending
+        ) -> Session:
+            what = {
+                "levels": chosen.levels,
+                "seed": chosen.seed,
+                "difficulty": difficulty,
+                "side": sides[partner is not None],
+            }
+            draft = Draft(
+                name,
+                "compare",
+                what,
+                comparable(client, data),
+                keys(data),
+                data.fingerprint(),
+                partner,
+            )
             run, notes = live.choose(kept, draft, Choice(fresh=fresh))
             with live.claimed(kept, run):
                 session = Session(
-                    run, data, client, limits or Limits(), may, journal.past(kept, run.id), notes, progress=progress
+                    run,
+                    data,
+                    client,
+                    limits or Limits(),
+                    may,
+                    journal.past(kept, run.id),
+                    notes,
+                    progress=progress,
                 )
                 session.interruptible = interruptible
                 try:
@@ -101,29 +153,40 @@ async def compare_async(
         one = await ask(first, None, sampler, half)
         left = [
             None if may is None else may - used
-            for may, used in ((spending.queries, one.past.queries), (spending.money, one.past.money))
+            for may, used in (
+                (spending.queries, one.past.queries),
+                (spending.money, one.past.money),
+            )
         ]
         spent = any(part is not None and part <= 0 for part in left)
         ended = one.stopped in ("interrupted", "failures") or spent
-        other = one if ended else await ask(second, one.run.id, Listed(data, one.past), Spending(*left))
+        other = (
+            one
+            if ended
+            else await ask(second, one.run.id, SameItems(data, one.past), Spending(*left))
+        )
         result = _concluded(data, strata, chosen, (one, other), sides)
         for session in (one, other):
             if ended or other.stopped in ("interrupted", "failures"):
                 history.pause(kept, session.run.id, other.stopped)
             else:
-                history.finish(kept, session.run.id, session.stopped, one.kept(other.kept(result.to_dict())))
+                history.finish(
+                    kept, session.run.id, session.stopped, one.kept(other.kept(result.to_dict()))
+                )
     return result
 
 
 compare = waiting(compare_async)
 
 
-class Listed:
+class SameItems:
     """The items that another run has answers about, in the order it asked them."""
 
     def __init__(self, data: Dataset, past: Past) -> None:
         place = live.places(data, past.answers)
-        self._left = deque(place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR)
+        self._left = deque(
+            place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR
+        )
         self._done: set[int] = set()
 
     def ask(self, n: int = 1) -> list[Query]:
@@ -145,7 +208,11 @@ class Listed:
 
 
 def _concluded(
-    data: Dataset, strata: Strata, settings: Settings, sessions: tuple[Session, Session], sides: tuple[str, str]
+    data: Dataset,
+    strata: Strata,
+    settings: Settings,
+    sessions: tuple[Session, Session],
+    sides: tuple[str, str],
 ) -> Assessment:
     """Compare on the items that both answered."""
     one, other = sessions
@@ -155,7 +222,10 @@ def _concluded(
     found = None
     if len(both):
         found = by_pairs(paired(strata, both, a, b)).labelled()
-    pairs = [(int(place), a.values[i], b.values[j]) for place, i, j in zip(both, a.codes, b.codes, strict=True)]
+    pairs = [
+        (int(place), a.values[i], b.values[j])
+        for place, i, j in zip(both, a.codes, b.codes, strict=True)
+    ]
     labels = [data.label.values[data.label.codes[place]] for place, _, _ in pairs]
     differing = [
         ChangedItem(data.name(place), label, said, says)
@@ -177,12 +247,20 @@ def _concluded(
         ),
         moved="yes" if differing else "no sign",
         proof=f"{len(differing):,} of {len(pairs):,} answers differ" if differing else "",
-        stopped="budget" if "budget" in (one.stopped, other.stopped) and not unfinished else other.stopped,
+        stopped="budget"
+        if "budget" in (one.stopped, other.stopped) and not unfinished
+        else other.stopped,
         items=len(data),
         queries=sum(past.queries for past in pasts),
-        answers=sum(answer.prediction != ERROR for past in pasts for answer in past.answers.values()),
-        errors=sum(answer.prediction == ERROR for past in pasts for answer in past.answers.values()),
-        cost=amount(sum(past.money for past in pasts)) if one.client.priced or other.client.priced else None,
+        answers=sum(
+            answer.prediction != ERROR for past in pasts for answer in past.answers.values()
+        ),
+        errors=sum(
+            answer.prediction == ERROR for past in pasts for answer in past.answers.values()
+        ),
+        cost=amount(sum(past.money for past in pasts))
+        if one.client.priced or other.client.priced
+        else None,
         compared=len(pairs),
         differing=len(differing),
         changed_items=tuple(differing[:MOST_ITEMS]),

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from masa.data.baseline_answers import Old
+from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.inference.any_change import differences, moved
-from masa.inference.estimate import Estimated, uniform_queries
+from masa.inference.estimate import Estimate, uniform_queries
 from masa.inference.groups import by_group
 from masa.inference.method import Plan
 from masa.inference.readings import Looks
@@ -39,15 +39,15 @@ def drawn(data: Dataset, past: journal.Past, places: Ints) -> Draws | None:
 def conclude(
     session: Session,
     plan: Plan,
-    old: Old,
+    old: BaselineAnswers,
     settings: Settings,
     stopped: str,
     sides: tuple[str, str] = ("before", "now"),
     looks: Looks | None = None,
-) -> tuple[Assessment, Estimated | None]:
+) -> tuple[Assessment, Estimate | None]:
     """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
     data, past, strata = session.data, session.past, plan.strata
-    finite = old.steady
+    finite = old.repeats_itself
     places, answers = live.known(data, past)
     compared_to, differing = differences(data, old, places, answers)
     found = None
@@ -57,11 +57,13 @@ def conclude(
         # Of canaries alone, which were not drawn at random, nothing follows for the others.
         found = plan.estimated(old, places, answers, draws, finite=finite)
         notes += _cautions(strata, places, plan.method)
-        if draws is not None and (before := int(np.count_nonzero(draws.chance))) < len(places):
+        if draws is not None and (before := int(np.count_nonzero(draws.probability))) < len(places):
             notes.append(
                 f"method adaptive from answer {before + 1:,} on: the labels told the new answers better than the old answers did"
             )
-    did_move = moved(found, old, compared_to, differing, confidence=_confidences(data, past), looks=looks)
+    did_move = moved(
+        found, old, compared_to, differing, confidence=_confidences(data, past), looks=looks
+    )
     if differing and not old.repeated and old.run is not None:
         notes.append(
             "whether the API contradicts itself was not measured (masa baseline --repeat N does); it is taken to repeat itself"
@@ -76,7 +78,11 @@ def conclude(
     if called and ", " in called:
         notes.append(f"the provider named more than one version during this run: {called}")
     finished = stopped not in ("failures", "interrupted")
-    groups, gap = ((), None) if found is None else by_group(found, data, old, places, settings.confidence, looks or normal)
+    groups, gap = (
+        ((), None)
+        if found is None
+        else by_group(found, data, old, places, settings.confidence, looks or normal)
+    )
     result = Assessment(
         run=session.run.id,
         **judged(
@@ -99,9 +105,13 @@ def conclude(
         cost=None if not session.client.priced else amount(past.money),
         compared=len(compared_to),
         differing=len(differing),
-        changed_items=tuple(item for _, item in zip(range(MOST_ITEMS), differing.values(), strict=False)),
+        changed_items=tuple(
+            item for _, item in zip(range(MOST_ITEMS), differing.values(), strict=False)
+        ),
         api_version=Versions(old.version, called),
-        uniform_queries=None if found is None or old.stands is not None else uniform_queries(found, strata, finite=finite),
+        uniform_queries=None
+        if found is None or old.weight is not None
+        else uniform_queries(found, strata, finite=finite),
         method=plan.method,
         seed=settings.seed,
         sides=sides,
@@ -139,11 +149,16 @@ def _missed(answers: int, differing: int, confidence: float) -> str:
 def _cautions(strata: Strata, places: Ints, method: str) -> list[str]:
     notes = []
     answered = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels))
-    blind = [repr(strata.labels[i]) for i in np.flatnonzero((strata.label_weight > 0.0) & (answered == 0))]
+    blind = [
+        repr(strata.labels[i])
+        for i in np.flatnonzero((strata.label_weight > 0.0) & (answered == 0))
+    ]
     if blind:
         some = ", ".join(blind[:5]) + (", ..." if len(blind) > 5 else "")
         so = "is taken to be as before" if method == "predictive" else "counts as zero"
-        notes.append(f"nothing was asked about {len(blind)} of the labels ({some}): their part of the matrix {so}")
+        notes.append(
+            f"nothing was asked about {len(blind)} of the labels ({some}): their part of the matrix {so}"
+        )
     if method in ADAPTIVE and len(places) < len(strata.items):
         notes.append(
             "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
@@ -152,8 +167,8 @@ def _cautions(strata: Strata, places: Ints, method: str) -> list[str]:
     return notes
 
 
-def _even_weights(plan: Plan, old: Old) -> Floats:
+def _even_weights(plan: Plan, old: BaselineAnswers) -> Floats:
     """Give what makes of the share that an answer stands for (N,) what it would be without the mix, 0 where that is not known."""
     weight = plan.strata.item_weight
-    whole = np.full(len(weight), 1.0 / len(weight)) if old.stands is None else old.stands
+    whole = np.full(len(weight), 1.0 / len(weight)) if old.weight is None else old.weight
     return np.divide(whole, weight, out=np.zeros(len(weight)), where=weight > 0.0)

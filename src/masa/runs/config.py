@@ -15,7 +15,16 @@ from masa.storage.store import DEFAULT
 
 FILE = Path("masa.toml")
 
-PER = {"s": 1.0, "sec": 1.0, "second": 1.0, "min": 60.0, "m": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
+PER = {
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "min": 60.0,
+    "m": 60.0,
+    "minute": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+}
 
 
 def rate(given: object) -> float:
@@ -158,7 +167,10 @@ class Config(Settings):
         if kind not in clients.offered():
             known = [*self.apis, *(["api"] if self.api else [])]
             some = f"there are {', '.join(known)}, or a client" if known else "name a client"
-            raise ConfigError(f"there is no API called {name!r}", hint=f"{some} such as replay:COL or python:module:function")
+            raise ConfigError(
+                f"there is no API called {name!r}",
+                hint=f"{some} such as replay:COL or python:module:function",
+            )
         return Api(client=name, **({} if kind == "replay" else {"price": "queries-only"}))
 
     def limit(self) -> Limits:
@@ -185,9 +197,13 @@ def _toml(file: Path) -> dict[str, Any]:
     except FileNotFoundError as exc:
         raise ConfigError(f"there is no {file}", hint="masa init DATA writes one") from exc
     except (OSError, UnicodeError) as exc:
-        raise ConfigError(f"{file} cannot be read: {exc}", hint="it must be a text file in UTF-8") from exc
+        raise ConfigError(
+            f"{file} cannot be read: {exc}", hint="it must be a text file in UTF-8"
+        ) from exc
     except (ValueError, RecursionError) as exc:
-        raise ConfigError(f"{file} is not TOML: {exc}", hint="texts stand in quotes, tables in [brackets]") from exc
+        raise ConfigError(
+            f"{file} is not TOML: {exc}", hint="texts stand in quotes, tables in [brackets]"
+        ) from exc
 
 
 def _anchor(content: dict[str, Any], folder: Path) -> None:
@@ -195,7 +211,11 @@ def _anchor(content: dict[str, Any], folder: Path) -> None:
     data = content.get("data")
     if isinstance(data, dict) and isinstance(data.get("path"), str):
         data["path"] = str(folder / data["path"])
-    content["store"] = str(folder / content["store"]) if isinstance(content.get("store"), str) else str(folder / DEFAULT)
+    content["store"] = (
+        str(folder / content["store"])
+        if isinstance(content.get("store"), str)
+        else str(folder / DEFAULT)
+    )
 
 
 def _set(content: dict[str, Any], path: list[str], value: object) -> None:
@@ -211,15 +231,22 @@ OPTIONS = {"data.path": "DATA", "api.client": "--api", "budget.queries": "--budg
 """Options that are not called like the last part of the key they override."""
 
 
-def _explained(exc: ValidationError, model: type[Config], file: Path | None, given: Mapping[str, Any]) -> ConfigError:
+def _explained(
+    exc: ValidationError, model: type[Config], file: Path | None, given: Mapping[str, Any]
+) -> ConfigError:
     error = first(exc)
     path = tuple(str(part) for part in error["loc"])
     key = ".".join(path[:2])
     if given.get(key) not in (None, ()):
         option = OPTIONS.get(key, f"--{path[-1].replace('_', '-')}")
-        return ConfigError(f"{option}: {in_words(error)}", hint="see masa COMMAND --help, or docs/cli.md")
+        return ConfigError(
+            f"{option}: {in_words(error)}", hint="see masa COMMAND --help, or docs/cli.md"
+        )
     flags = {
-        ("data",): ("no data was given", "name a file and its labels, DATA --label COL, or write masa.toml with masa init DATA"),
+        ("data",): (
+            "no data was given",
+            "name a file and its labels, DATA --label COL, or write masa.toml with masa init DATA",
+        ),
         ("data", "path"): ("no data was given", "name a file, or set path in [data]"),
         ("data", "label"): ("no column of labels was given", "name it with --label COL"),
         ("api", "client"): ("no API was given", "name a client with --api, or set client in [api]"),

@@ -14,7 +14,17 @@ from typing import Protocol
 from masa.clients import Client
 from masa.data.dataset import as_text
 from masa.errors import ApiError, CallError, Failed, Fatal, MasaError, Refused, Rejected
-from masa.records import ERROR, INVALID, LONGEST_LABEL, RESERVED, Answer, Item, Query, Reply, Stopped
+from masa.records import (
+    ERROR,
+    INVALID,
+    LONGEST_LABEL,
+    RESERVED,
+    Answer,
+    Item,
+    Query,
+    Reply,
+    Stopped,
+)
 from masa.runs.budget import Budget, Hold
 from masa.runs.pace import FIRST_CALLS, Pace, Width
 from masa.settings import Limits
@@ -72,7 +82,10 @@ class Count:
     def in_words(self) -> str:
         """The most frequent reasons, with what was said about them."""
         most = self.reasons.most_common(3)
-        return "; ".join(f"{why} ({times:,}x)" + (f": {self.said[why]}" if why in self.said else "") for why, times in most)
+        return "; ".join(
+            f"{why} ({times:,}x)" + (f": {self.said[why]}" if why in self.said else "")
+            for why, times in most
+        )
 
 
 @dataclass(slots=True)
@@ -144,7 +157,9 @@ class Engine:
         for task in self._under_way:
             task.cancel()
 
-    async def run(self, source: Source, *, first: Iterable[Query] = (), repeat: bool = False) -> Stopped:
+    async def run(
+        self, source: Source, *, first: Iterable[Query] = (), repeat: bool = False
+    ) -> Stopped:
         """Ask until something stops it: first these queries, then what the source says; tell the source each answer."""
         waiting = deque(first)
         try:
@@ -209,7 +224,9 @@ class Engine:
             await self._something()
         return None
 
-    async def _settle(self, query: Query, item: Item, hold: Hold | None, source: Source, *, repeat: bool) -> None:
+    async def _settle(
+        self, query: Query, item: Item, hold: Hold | None, source: Source, *, repeat: bool
+    ) -> None:
         """Ask about one item until there is an answer, or it has failed for good, or there is no budget for another try."""
         tries = Tries()
         while hold is not None:
@@ -227,7 +244,9 @@ class Engine:
             await self._sleep(wait)
             hold = await self._reserve(item)
 
-    async def _try(self, query: Query, item: Item, hold: Hold, source: Source, tries: Tries, *, repeat: bool) -> float | None:
+    async def _try(
+        self, query: Query, item: Item, hold: Hold, source: Source, tries: Tries, *, repeat: bool
+    ) -> float | None:
         """Send one call; give the seconds to wait before another try, or None where there is to be none."""
         call = await self._send(query, hold, repeat=repeat)
         if call is None:
@@ -291,7 +310,9 @@ class Engine:
         await self._journal.failed(call.number, str(exc), billed=billed)
         hold.settle(hold.price if billed else None)
 
-    async def _give_up(self, call: Call, exc: CallError, hold: Hold, query: Query, source: Source) -> None:
+    async def _give_up(
+        self, call: Call, exc: CallError, hold: Hold, query: Query, source: Source
+    ) -> None:
         """Write down that an item failed for good: an outcome like any other, since leaving it out would bias the estimate."""
         log.info("call %d, the last about its item: %s", call.number, exc)
         self.count.trouble(exc)
@@ -309,7 +330,9 @@ class Engine:
             return None
         began = time.monotonic()
         hold.sent = True
-        number = await self._journal.sent(self._key(query.item), reserved=hold.price, repeat=repeat, query=query)
+        number = await self._journal.sent(
+            self._key(query.item), reserved=hold.price, repeat=repeat, query=query
+        )
         return Call(number, began)
 
     async def _sleep(self, seconds: float) -> None:
@@ -362,7 +385,12 @@ def clean(reply: Reply, price: int) -> Reply:
     """Keep of a reply what can be stored and shown: a version of a line, a confidence and a cost that are numbers."""
     version = None
     if reply.version is not None:
-        version = "".join(sign if sign.isprintable() else " " for sign in str(reply.version)[:LONGEST_LABEL]).strip() or None
+        version = (
+            "".join(
+                sign if sign.isprintable() else " " for sign in str(reply.version)[:LONGEST_LABEL]
+            ).strip()
+            or None
+        )
     confidence: float | None = None
     with suppress(TypeError, ValueError, OverflowError):
         confidence = None if reply.confidence is None else float(reply.confidence)
@@ -373,4 +401,6 @@ def clean(reply: Reply, price: int) -> Reply:
 
 
 def _resumable(hint: str) -> str:
-    return (f"{hint}; " if hint else "") + "then run the same command again: what was answered is kept"
+    return (
+        f"{hint}; " if hint else ""
+    ) + "then run the same command again: what was answered is kept"

@@ -8,7 +8,7 @@ TELLING = 20
 """If none of the first so many answers is a label of the data, the API's labels are other ones."""
 
 
-class Heard:
+class LabelCheck:
     """A source that stops a run when the first answers show that the API's labels are not those of the data."""
 
     def __init__(self, source: Source, labels: tuple[str, ...]) -> None:
@@ -37,7 +37,12 @@ def strangers(said: list[str], labels: tuple[str, ...]) -> DataError:
             hint="look at what the API answers; does the prompt ask for one of the labels, is max_tokens large enough?",
         )
     heard = ", ".join(repr(name[:40]) for name in list(dict.fromkeys(said))[:4])
-    pairs = [(name, label) for name in dict.fromkeys(said) for label in labels if name.strip().casefold() == label.casefold()]
+    pairs = [
+        (name, label)
+        for name in dict.fromkeys(said)
+        for label in labels
+        if name.strip().casefold() == label.casefold()
+    ]
     example = f'{{ "{pairs[0][0]}" = "{pairs[0][1]}" }}' if pairs else '{ THEIRS = "ours" }'
     return DataError(
         f"none of the first {len(said)} answers is a label of the data: the API says {heard}; "

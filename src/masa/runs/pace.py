@@ -50,7 +50,9 @@ class Width:
 
     def good(self) -> None:
         """Hear that an answer came."""
-        self._width = min(float(self._most), self._width + (1.0 if self._doubling else 1.0 / self._width))
+        self._width = min(
+            float(self._most), self._width + (1.0 if self._doubling else 1.0 / self._width)
+        )
 
     def pushed(self, since: float) -> None:
         """Hear that a call sent then was refused; one sent before the last refusal says nothing new."""

@@ -17,7 +17,7 @@ from masa.errors import UsageError
 from masa.records import ERROR, Answer, Column, Progress, Query, Stopped, in_order
 from masa.runs.budget import Budget
 from masa.runs.engine import Count, Engine, Source
-from masa.runs.misread import Heard
+from masa.runs.misread import LabelCheck
 from masa.runs.watch import Watch
 from masa.settings import Limits
 from masa.storage import history, journal
@@ -45,7 +45,10 @@ class Spending:
     def __post_init__(self) -> None:
         for name, value in (("queries", self.queries), ("money", self.money)):
             if value is not None and (not isinstance(value, int) or value <= 0):
-                raise UsageError(f"the budget is {value} {name}", hint="give at least one query, or more than no money")
+                raise UsageError(
+                    f"the budget is {value} {name}",
+                    hint="give at least one query, or more than no money",
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,31 +87,41 @@ class Session:
     def kept(self, result: Mapping[str, Any]) -> dict[str, Any]:
         """Give what of a result is kept: names of items may be anything, a mail address too, and asides may quote."""
         notes = [note for note in result["notes"] if note not in self.asides]
-        return {**result, "notes": notes} | ({"changed_items": []} if "changed_items" in result else {})
+        return {**result, "notes": notes} | (
+            {"changed_items": []} if "changed_items" in result else {}
+        )
 
 
 def choose(store: Store, draft: Draft, choice: Choice) -> tuple[Run, list[str]]:
     """Find the run to go on with or begin a new one, and say so."""
     if choice.resume is not None and choice.fresh:
-        raise UsageError(f"run {choice.resume} is to be gone on with, and a fresh one begun", hint="give --resume or --fresh")
+        raise UsageError(
+            f"run {choice.resume} is to be gone on with, and a fresh one begun",
+            hint="give --resume or --fresh",
+        )
     if choice.resume is not None:
         found = history.find(store, choice.resume)
         if found.identity != draft.identity:
             unset = dict.fromkeys({*found.settings, *draft.settings})
             what = history.differences(
-                {**found.comparable, **unset, **found.settings}, {**draft.comparable, **unset, **draft.settings}
+                {**found.comparable, **unset, **found.settings},
+                {**draft.comparable, **unset, **draft.settings},
             )
             if found.data != draft.data:
                 what.append("the data is not the same")
-            what = [one for one in what if not one.startswith("turns:")] or what  # It follows from the others.
+            what = [
+                one for one in what if not one.startswith("turns:")
+            ] or what  # It follows from the others.
             raise UsageError(
                 f"run {found.id} was another command: {'; '.join(what) or 'another name, kind or baseline'}",
                 hint="give the same data and options as then; budget, tolerance, confidence, target error and canary may differ",
             )
         return found, [f"going on with run {found.id}"]
     begun = history.begin(store, draft, fresh=choice.fresh)
-    if begun.gone_on_with:
-        return begun.run, [f"going on with run {begun.run.id}, which was not finished (--fresh begins a new one)"]
+    if begun.resumed:
+        return begun.run, [
+            f"going on with run {begun.run.id}, which was not finished (--fresh begins a new one)"
+        ]
     if begun.too_old is not None:
         old = begun.too_old
         return begun.run, [
@@ -172,8 +185,17 @@ async def ask(
     )
     if enough is not None and (known := enough()) is not None:
         engine.stop(known)
-    watch = Watch(budget, engine.count, len(session.data), session.client.priced, session.progress, session.error)
-    listening = Heard(source, session.data.labels) if strict and not free(session.client) else source
+    watch = Watch(
+        budget,
+        engine.count,
+        len(session.data),
+        session.client.priced,
+        session.progress,
+        session.error,
+    )
+    listening = (
+        LabelCheck(source, session.data.labels) if strict and not free(session.client) else source
+    )
     session.count = engine.count
     watching = asyncio.create_task(watch.keep_showing())
     try:
@@ -195,7 +217,9 @@ async def ask(
     if stopped == "failures":
         session.asides.append(f"too many calls failed: {engine.count.in_words}")
     elif engine.count.errors:
-        session.asides.append(f"{engine.count.errors:,} items failed for good; calls without an answer: {engine.count.in_words}")
+        session.asides.append(
+            f"{engine.count.errors:,} items failed for good; calls without an answer: {engine.count.in_words}"
+        )
     return stopped
 
 
@@ -207,7 +231,9 @@ def _query(item: int, drawn: tuple[int, float, int] | None) -> Query:
 def _mostly_failed(session: Session) -> bool:
     """Say that too many of the items failed for good for what the others say to mean much."""
     past = session.past
-    errors = sum(recorded.prediction == ERROR for recorded in past.answers.values()) + len(past.unanswered)
+    errors = sum(recorded.prediction == ERROR for recorded in past.answers.values()) + len(
+        past.unanswered
+    )
     return errors > session.limits.failures * (len(past.answers) + len(past.unanswered))
 
 
@@ -230,10 +256,14 @@ def places(data: Dataset, keys: Collection[int]) -> dict[int, int]:
 def known(data: Dataset, past: Past) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Column]:
     """Give the places (n,) of this data that a journal has answers for, and the answers as a column over them."""
     place = places(data, past.answers)
-    found = sorted((place[key], recorded.prediction) for key, recorded in past.answers.items() if key in place)
+    found = sorted(
+        (place[key], recorded.prediction) for key, recorded in past.answers.items() if key in place
+    )
     values = in_order(tuple({prediction for _, prediction in found}))
     code = {value: j for j, value in enumerate(values)}
-    column = Column("answers", values, np.array([code[prediction] for _, prediction in found], np.int32))
+    column = Column(
+        "answers", values, np.array([code[prediction] for _, prediction in found], np.int32)
+    )
     return np.array([where for where, _ in found], np.int64), column
 
 
@@ -249,7 +279,10 @@ def _interrupts(engine: Engine, session: Session) -> Iterator[None]:
         if times == 1:
             engine.stop("interrupted")
             if session.progress is not None:
-                session.progress(f"stopping; waiting for {engine.under_way} answers, Ctrl-C again does not wait", 1.0)
+                session.progress(
+                    f"stopping; waiting for {engine.under_way} answers, Ctrl-C again does not wait",
+                    1.0,
+                )
         else:
             engine.abandon()
 

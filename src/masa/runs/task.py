@@ -36,7 +36,9 @@ class Task:
 
 def worst_price(client: Client, data: Dataset, *, repeat: int = 0) -> int:
     """Give the most that asking about every item once can cost, and about the dearest ones again, in billionths."""
-    prices = [client.price(data.item(place)) for place in range(len(data))] if client.priced else [0]
+    prices = (
+        [client.price(data.item(place)) for place in range(len(data))] if client.priced else [0]
+    )
     return sum(prices) + repeat * max(prices)
 
 
@@ -48,8 +50,15 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
     columns = config.data
     table = Table.open(columns.path)
     names = [api.client.partition(":") for api in (config.api, *also)]
-    answers = [argument for kind, _, argument in names if kind == "replay"] + ([columns.old] if columns.old else [])
-    hard = difficulty.choose(table.columns, difficulty=columns.difficulty, old=columns.old, old_confidence=columns.old_confidence)
+    answers = [argument for kind, _, argument in names if kind == "replay"] + (
+        [columns.old] if columns.old else []
+    )
+    hard = difficulty.choose(
+        table.columns,
+        difficulty=columns.difficulty,
+        old=columns.old,
+        old_confidence=columns.old_confidence,
+    )
     sure = difficulty.beside(table.columns, columns.old, columns.old_confidence)
     data = read(
         table,
@@ -84,17 +93,24 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
         canary_ok=keys.canary_ok,
         strict=keys.strict,
     )
-    return Task(config, data, client, data.predictions[columns.old] if columns.old else None, settings)
+    return Task(
+        config, data, client, data.predictions[columns.old] if columns.old else None, settings
+    )
 
 
 def cheap_column(columns: Data) -> tuple[str, str] | None:
     """Give what a cheap model may be trained on."""
     found = [(kind, name) for kind in KINDS if (name := getattr(columns, kind)) is not None]
     if len(found) > 1:
-        raise ConfigError("a cheap model is trained on one column", hint="give --text, --image or --sound")
+        raise ConfigError(
+            "a cheap model is trained on one column", hint="give --text, --image or --sound"
+        )
     for kind, name in found:
         if name not in columns.input:
-            raise ConfigError(f"the {kind} column {name!r} is not an input", hint="name it in [data] input, or with --input, too")
+            raise ConfigError(
+                f"the {kind} column {name!r} is not an input",
+                hint="name it in [data] input, or with --input, too",
+            )
     return found[0] if found else None
 
 
@@ -102,15 +118,24 @@ def made(api: Api, data: Dataset, inputs: tuple[str, ...]) -> Client:
     """Make the client, with secrets from the environment."""
     kind, _, argument = api.client.partition(":")
     if kind == "replay":
-        return ReplayClient(data.predictions[argument], checked(ReplayOptions, api.options, where="[api]"), rows=data.rows)
+        return ReplayClient(
+            data.predictions[argument],
+            checked(ReplayOptions, api.options, where="[api]"),
+            rows=data.rows,
+        )
     client = clients.make(api.client, api.options, Context(data.labels, inputs, os.environ))
     for name in client.columns:
         if name not in inputs:
-            raise ConfigError(f"the client needs the column {name!r}", hint="name it in [data] input, or with --input")
+            raise ConfigError(
+                f"the client needs the column {name!r}",
+                hint="name it in [data] input, or with --input",
+            )
     return client
 
 
-def recorded(config: Config, predictions: tuple[str, ...], *, difficulty: str | None = None) -> Dataset:
+def recorded(
+    config: Config, predictions: tuple[str, ...], *, difficulty: str | None = None
+) -> Dataset:
     """Read the data with columns of recorded answers."""
     columns = config.data
     return read(

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from masa.data.baseline_answers import columned, narrowed
+from masa.data.baseline_answers import from_column, narrowed
 from masa.errors import MasaError
 from masa.inference.method import Plan, stratified
 from masa.records import amount
@@ -36,7 +36,9 @@ class Validated:
     def text(self) -> str:
         """Tell it in a few lines."""
         every = (
-            "only queries are counted" if self.worst_cost is None else f"asking every item costs at the most {self.worst_cost:g}"
+            "only queries are counted"
+            if self.worst_cost is None
+            else f"asking every item costs at the most {self.worst_cost:g}"
         )
         limits = [f"{self.queries:,} queries"] if self.queries else []
         limits += [f"{self.money:g} in money"] if self.money else []
@@ -55,8 +57,14 @@ class Validated:
 def validated(task: Task) -> Validated:
     """Check what a run would begin with."""
     config, notes = task.config, list(task.data.notes)
-    old = None if task.old is None else columned(task.data, task.old, task.settings.old_confidence)
-    found = f"the column {config.data.old!r}" if config.data.old else "none yet: masa baseline makes one"
+    old = (
+        None if task.old is None else from_column(task.data, task.old, task.settings.old_confidence)
+    )
+    found = (
+        f"the column {config.data.old!r}"
+        if config.data.old
+        else "none yet: masa baseline makes one"
+    )
     data = task.data
     if task.old is None and config.store.is_file():
         with opened(config.store) as kept:

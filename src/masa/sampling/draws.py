@@ -14,8 +14,8 @@ class Draws:
 
     batch: Codes
     """(n,)"""
-    chance: Floats
-    """(n,) 0 for items drawn at random inside their stratum"""
+    probability: Floats
+    """(n,) the inclusion probability, 0 for items drawn at random inside their stratum"""
     size: Ints
     """(n,) of its batch"""
 
@@ -23,4 +23,6 @@ class Draws:
     def of(cls, draws: Sequence[tuple[int, float, int]]) -> "Draws":
         """Take batches, chances and sizes as the journal has them."""
         batch, chance, size = zip(*draws, strict=True)
-        return cls(np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64))
+        return cls(
+            np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64)
+        )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from masa.data.features import MOVED, Clues
+from masa.data.features import MOVED, Features
 from masa.records import INVALID, Answer, Bools, Codes, Column, Floats, Ints, Query
 from masa.sampling.kernels import predictive as kernel
 from masa.sampling.kernels.drawing import run_key
@@ -20,7 +20,7 @@ class _Past(NamedTuple):
     """(n,)"""
     batch: Codes
     """(n,)"""
-    chance: Floats
+    probability: Floats
     """(n,)"""
     target: Codes
     """(n,) what each changed to, or -1"""
@@ -32,7 +32,7 @@ class _Past(NamedTuple):
         return _Past(
             np.concatenate((self.known, later.known)),
             np.concatenate((self.batch, later.batch)),
-            np.concatenate((self.chance, later.chance)),
+            np.concatenate((self.probability, later.probability)),
             np.concatenate((self.target, later.target)),
             np.concatenate((self.confidence, later.confidence)),
         )
@@ -44,9 +44,9 @@ class Predictive:
     The next batch is drawn when all of the last one is answered; until then `ask` gives nothing once it has been asked.
     """
 
-    def __init__(self, layout: Layout, clues: Clues, *, seed: int = 0) -> None:
+    def __init__(self, layout: Layout, features: Features, *, seed: int = 0) -> None:
         self._layout = layout
-        self._confidence = clues.confidence
+        self._confidence = features.confidence
         self._key = np.uint64(run_key(seed, 0))
         self._sent: dict[int, Query] = {}
         self._answers: dict[int, tuple[str, float | None]] = {}
@@ -79,7 +79,7 @@ class Predictive:
         """The number of the last batch."""
         return self._last
 
-    def outlived(self) -> bool:
+    def should_switch(self) -> bool:
         """Say whether a batch is done, and the labels told the answers so far better than the old answers did."""
         if self._waiting is None:
             self._waiting = self._rest_of_batch()
@@ -87,9 +87,13 @@ class Predictive:
             return False
         layout, past = self._layout, self._until_now()
         left = layout.left(past.known, past.batch)
-        counts, _ = kernel.weigh(past.batch, past.chance, np.bincount(past.batch), left, 0)
+        counts, _ = kernel.weigh(past.batch, past.probability, np.bincount(past.batch), left, 0)
         known = past.known.astype(np.int32)
-        return bool(kernel.outlived(layout.items, layout.cells, layout.goal, known, past.target, counts))
+        return bool(
+            kernel.should_switch(
+                layout.items, layout.cells, layout.goal, known, past.target, counts
+            )
+        )
 
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next queries: none while answers are outstanding that decide what comes next, or when all was asked."""
@@ -127,10 +131,15 @@ class Predictive:
             return deque()
         last = max(1, self.batch)  # The canaries are asked with the first batch.
         again = self._batch(last)
-        chance = {query.item: query.chance for query in again}
+        chance = {query.item: query.probability for query in again}
         mine = [query for query in self._sent.values() if query.batch == last]
-        if any(not np.isclose(chance.get(query.item) or 0.0, query.chance or 0.0) for query in mine):
-            return deque()  # Another version of masa drew it. What it asked counts as a smaller batch.
+        if any(
+            not np.isclose(chance.get(query.item) or 0.0, query.probability or 0.0)
+            for query in mine
+        ):
+            return (
+                deque()
+            )  # Another version of masa drew it. What it asked counts as a smaller batch.
         return deque(query for query in again if query.item not in self._sent)
 
     def _batch(self, number: int) -> deque[Query]:
@@ -158,7 +167,11 @@ class Predictive:
         ]
         if number > 1:
             return deque(queries)
-        canaries = [Query(item, int(cell[item]), 0, 1.0, len(first)) for item in first.tolist() if item not in self._sent]
+        canaries = [
+            Query(item, int(cell[item]), 0, 1.0, len(first))
+            for item in first.tolist()
+            if item not in self._sent
+        ]
         both = [query for pair in zip(queries, canaries, strict=False) for query in pair]
         return deque([*both, *canaries[len(queries) :], *queries[len(canaries) :]])
 
@@ -166,7 +179,9 @@ class Predictive:
         """Give the items that are asked with the first batch for certain: what a run began with, whatever is wanted now."""
         if self._promised is not None:
             return self._layout.likeliest[: self._promised]
-        return self._layout.canaries[: None if len(self._sent) < 2 else 0]  # The second query is one, if there are any.
+        return self._layout.canaries[
+            : None if len(self._sent) < 2 else 0
+        ]  # The second query is one, if there are any.
 
     def _count(self, query: Query) -> None:
         self._sent[query.item] = query
@@ -191,7 +206,9 @@ class Predictive:
             done[past.known] = True
         else:
             before = [query for query in self._sent.values() if (query.batch or 0) < number]
-            past = self._read([query for query in before if number > 1 and query.item in self._answers])
+            past = self._read(
+                [query for query in before if number > 1 and query.item in self._answers]
+            )
             done[[query.item for query in before]] = True
         sure = None if self._confidence is None else self._confidence[past.known]
         return past.known, changed(past.target, sure, past.confidence), past.target, done
@@ -203,11 +220,13 @@ class Predictive:
         answers = [self._answers[query.item] for query in queries]
         values = tuple(dict.fromkeys(prediction for prediction, _ in answers))
         code = {value: j for j, value in enumerate(values)}
-        said = Column("", values, np.array([code[prediction] for prediction, _ in answers], np.int32))
+        said = Column(
+            "", values, np.array([code[prediction] for prediction, _ in answers], np.int32)
+        )
         return _Past(
             known,
             np.array([query.batch or 0 for query in queries], np.int32),
-            np.array([query.chance or 0.0 for query in queries], np.float64),
+            np.array([query.probability or 0.0 for query in queries], np.float64),
             self._layout.targets(known, said),
             np.array([np.nan if sure is None else sure for _, sure in answers], np.float64),
         )
@@ -215,5 +234,7 @@ class Predictive:
 
 def changed(target: Codes, before: Floats | None, now: Floats) -> Floats:
     """Say how much each answer changed (n,): 1 if it is another one, a little where only its confidence moved."""
-    moved = np.zeros(len(target), np.bool_) if before is None else np.abs(before - now) > 1e-9  # False where one is not known.
+    moved = (
+        np.zeros(len(target), np.bool_) if before is None else np.abs(before - now) > 1e-9
+    )  # False where one is not known.
     return np.where(target >= 0, 1.0, np.where(moved, MOVED, 0.0))

@@ -45,7 +45,14 @@ class Sequential(Predictive):
         known, moved, target, done = self._before(number)
         size = first + _together(first) - number
         chance = kernel.one_chance(
-            layout.items, layout.cells, layout.goal, layout.prior, known.astype(np.int32), moved, target, done
+            layout.items,
+            layout.cells,
+            layout.goal,
+            layout.prior,
+            known.astype(np.int32),
+            moved,
+            target,
+            done,
         )
         weight = np.where(done, 0.0, layout.items.weight)
         if not weight.any():
@@ -60,7 +67,11 @@ class Sequential(Predictive):
         cell = layout.items.cell
         queries = (
             Query(item, int(cell[item]), number + place, float(min(1.0, chance[item] / whole)), 1)
-            for place, (item, whole) in enumerate(zip(picked.tolist(), np.maximum(left, chance[picked]).tolist(), strict=True))
+            for place, (item, whole) in enumerate(
+                zip(picked.tolist(), np.maximum(left, chance[picked]).tolist(), strict=True)
+            )
         )
         # The last model may have more draws than there are items: what was sent is not sent again.
-        return deque(query for query in queries if query.item not in self._sent or query.batch == wanted)
+        return deque(
+            query for query in queries if query.item not in self._sent or query.batch == wanted
+        )

@@ -17,7 +17,12 @@ CAREFUL, BOLD = 40.0, 10.0
 
 
 def designed(
-    strata: Strata, names: tuple[str, ...], *, old: Column | None, objective: Objective, cost: Floats | None = None
+    strata: Strata,
+    names: tuple[str, ...],
+    *,
+    old: Column | None,
+    objective: Objective,
+    cost: Floats | None = None,
 ) -> kernel.Design:
     """Lay the strata out for the kernels, with the answers by these names; old (N,) are the old answers, if they are used."""
     known = np.zeros((len(strata), len(names)))
@@ -25,7 +30,10 @@ def designed(
         code = _places(names, old)[old.codes[strata.items]]
         np.add.at(known, (strata.of_position, code), 1.0)
         known /= strata.size[:, None]
-    price = np.add.reduceat(prices(cost, len(strata.items))[strata.items], strata.start[:-1]) / strata.size
+    price = (
+        np.add.reduceat(prices(cost, len(strata.items))[strata.items], strata.start[:-1])
+        / strata.size
+    )
     return kernel.Design(
         start=strata.start,
         weight=strata.weight,
@@ -61,7 +69,9 @@ class Shrunken:
         self._code = {name: code for code, name in enumerate(known)}
         self._last = len(names) - 1
         self._before = None if old is None else _places(names, old)[old.codes]
-        self._design = designed(strata, names, old=old, objective=objective or Objective(), cost=cost)
+        self._design = designed(
+            strata, names, old=old, objective=objective or Objective(), cost=cost
+        )
         self._state = kernel.new_state(self._design)
         self._key = np.uint64(run_key(seed, 0))
         self._position = np.empty(len(strata.items), np.int64)
@@ -132,7 +142,11 @@ class Shrunken:
         first, last = int(self.strata.start[stratum]), int(self.strata.start[stratum + 1])
         while True:
             draw = self._drawn[stratum]
-            position = int(pick(self._state.order, first, last - first, draw, uniform(self._key, stratum, draw)))
+            position = int(
+                pick(
+                    self._state.order, first, last - first, draw, uniform(self._key, stratum, draw)
+                )
+            )
             self._drawn[stratum] += 1
             if not self._asked[position]:
                 return int(self.strata.items[position])

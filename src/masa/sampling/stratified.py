@@ -32,7 +32,14 @@ class Plan:
     """(S,) what one of its answers weighs, relative to the share of its group"""
 
 
-def plan(strata: Strata, method: str, *, replacement: bool = False, a: float = 1.0, uncertainty: Floats | None = None) -> Plan:
+def plan(
+    strata: Strata,
+    method: str,
+    *,
+    replacement: bool = False,
+    a: float = 1.0,
+    uncertainty: Floats | None = None,
+) -> Plan:
     """Lay out a method; `optimal` needs the true uncertainty score of each stratum (S,)."""
     if method not in METHODS:
         close = get_close_matches(method, METHODS, 1)
@@ -43,9 +50,15 @@ def plan(strata: Strata, method: str, *, replacement: bool = False, a: float = 1
     count = len(strata)
     every, whole = np.arange(count), np.ones(1)
     # Blocks and groups name the strata they begin with: one, one a label that has items, or one a stratum.
-    one, by_label, by_stratum = np.zeros(1, np.int64), np.unique(strata.label, return_index=True)[1], every
+    one, by_label, by_stratum = (
+        np.zeros(1, np.int64),
+        np.unique(strata.label, return_index=True)[1],
+        every,
+    )
     groups = {"uniform": one, "stratified": by_label}.get(method, by_stratum)
-    blocks = {"uniform": one, "post-stratified": one, "stratified": by_label}.get(method, by_stratum)
+    blocks = {"uniform": one, "post-stratified": one, "stratified": by_label}.get(
+        method, by_stratum
+    )
     group_weight = np.add.reduceat(strata.weight, groups)
     owner = one if method == "uniform" else strata.label[groups].astype(np.int64)
     block_weight = whole if len(blocks) == 1 else group_weight
@@ -55,7 +68,9 @@ def plan(strata: Strata, method: str, *, replacement: bool = False, a: float = 1
                 "the optimal method must know the answers before it asks",
                 hint="use it in replays, where they are recorded; else use masa",
             )
-        block_weight = np.where(strata.weight > 0.0, np.maximum(strata.weight * np.sqrt(uncertainty), BARELY), 0.0)
+        block_weight = np.where(
+            strata.weight > 0.0, np.maximum(strata.weight * np.sqrt(uncertainty), BARELY), 0.0
+        )
     codes = {"masa": kernel.MASA, "optimal": kernel.OPTIMAL}
     share_of_items = strata.size / strata.start[-1]
     return Plan(
@@ -133,7 +148,9 @@ class Sampler:
         self._position = np.empty(len(strata.items), np.int64)
         self._position[strata.items] = np.arange(len(strata.items))
         self._stratum = strata.of_position
-        self._block = np.repeat(np.arange(len(self._plan.design.block_weight)), np.diff(self._plan.design.start))
+        self._block = np.repeat(
+            np.arange(len(self._plan.design.block_weight)), np.diff(self._plan.design.start)
+        )
         self._asks = np.zeros(len(strata.items), np.int64)
         self._tells = np.zeros(len(strata.items), np.int64)
         self._cells: dict[tuple[int, str], int] = {}
@@ -196,7 +213,13 @@ class Sampler:
         if cell == len(self._state.counts):
             grown = np.concatenate((self._state.counts, np.zeros_like(self._state.counts)))
             self._state = self._state._replace(counts=grown)
-        kernel.count(self._state.pairs, self._state.counts, self._state.answered, self._plan.group[stratum], cell)
+        kernel.count(
+            self._state.pairs,
+            self._state.counts,
+            self._state.answered,
+            self._plan.group[stratum],
+            cell,
+        )
         kernel.rescore(self._plan.design, self._plan.rule, self._state, self._block[position])
 
     def tally(self) -> Tally:
@@ -224,9 +247,15 @@ class Sampler:
         first, size = int(start[block]), int(start[block + 1] - start[block])
         while True:
             if self._plan.rule.replacement:
-                return first + int(kernel.uniform(self._key, block, self._state.issued[block]) * size)
+                return first + int(
+                    kernel.uniform(self._key, block, self._state.issued[block]) * size
+                )
             draw = self._drawn[block]
-            position = int(kernel.pick(self._state.order, first, size, draw, kernel.uniform(self._key, block, draw)))
+            position = int(
+                kernel.pick(
+                    self._state.order, first, size, draw, kernel.uniform(self._key, block, draw)
+                )
+            )
             self._drawn[block] += 1
             if not self._asks[position]:
                 return position

@@ -8,7 +8,7 @@ from masa.sampling.predictive import Predictive
 from masa.sampling.shrunken import Shrunken
 
 
-class Turning:
+class Switch:
     """Ask where answers have probably changed; after a rewrite, when the labels tell the answers better, stratum by stratum.
 
     That is decided between two batches, by their answers alone. The rest counts as one more batch, its items drawn at random
@@ -36,7 +36,7 @@ class Turning:
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next queries, none while answers are outstanding that decide what comes next."""
         self._catch_up()
-        if self._rest is None and self._first.outlived():
+        if self._rest is None and self._first.should_switch():
             self._rest = self._turn(self._first.batch + 1)
         if self._rest is None:
             return self._first.ask(n)
@@ -46,7 +46,7 @@ class Turning:
 
     def sent(self, query: Query) -> None:
         """Count a query of the journal as asked."""
-        if query.chance != 0.0:
+        if query.probability != 0.0:
             self._first.sent(query)
             return
         self._after.add(query.item)
@@ -64,7 +64,7 @@ class Turning:
             self._rest.tell(answer)
 
     def _as_batch(self, query: Query) -> Query:
-        return replace(query, batch=self._turned, chance=0.0, batch_size=0)
+        return replace(query, batch=self._turned, probability=0.0, batch_size=0)
 
     def _turn(self, batch: int) -> Shrunken:
         self._turned = batch

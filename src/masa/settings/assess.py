@@ -7,7 +7,16 @@ from masa.errors import UsageError
 from masa.settings.objective import Objective
 from masa.settings.tolerance import Tolerance
 
-METHODS = ("auto", "predictive", "paired", "adaptive", "masa", "post-stratified", "stratified", "uniform")
+METHODS = (
+    "auto",
+    "predictive",
+    "paired",
+    "adaptive",
+    "masa",
+    "post-stratified",
+    "stratified",
+    "uniform",
+)
 
 FAIL_ON = ("any", "worse")
 
@@ -47,20 +56,37 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise UsageError(f"there is no method {self.method!r} for live queries", hint=f"there are {', '.join(METHODS)}")
+            raise UsageError(
+                f"there is no method {self.method!r} for live queries",
+                hint=f"there are {', '.join(METHODS)}",
+            )
         if not (isinstance(self.seed, int) and -(2**63) <= self.seed < 2**63):
-            raise UsageError(f"seed is {self.seed}", hint="give a whole number of at most 18 digits")
+            raise UsageError(
+                f"seed is {self.seed}", hint="give a whole number of at most 18 digits"
+            )
         if not 0.5 <= self.confidence <= SUREST:
-            raise UsageError(f"confidence is {self.confidence}", hint=f"give a share from 0.5 to {SUREST}, such as 0.95 or 95%")
+            raise UsageError(
+                f"confidence is {self.confidence}",
+                hint=f"give a share from 0.5 to {SUREST}, such as 0.95 or 95%",
+            )
         if self.method == "uniform" and self.mix is not None:
-            raise UsageError("the method uniform knows no other mix of labels", hint="use post-stratified, or leave out the mix")
+            raise UsageError(
+                "the method uniform knows no other mix of labels",
+                hint="use post-stratified, or leave out the mix",
+            )
         if self.fail_on not in FAIL_ON:
             raise UsageError(f"fail_on is {self.fail_on!r}", hint=f"give {' or '.join(FAIL_ON)}")
         if self.canary < 0:
-            raise UsageError(f"canary is {self.canary}", hint="give a number of queries, such as 40")
+            raise UsageError(
+                f"canary is {self.canary}", hint="give a number of queries, such as 40"
+            )
         if self.canary_ok and not self.canary:
-            raise UsageError("canary-ok means nothing without a canary", hint="give --canary 40, say, as well")
-        if "cost" in self.tolerance.limits and (not self.objective.linear or self.objective.accuracy):
+            raise UsageError(
+                "canary-ok means nothing without a canary", hint="give --canary 40, say, as well"
+            )
+        if "cost" in self.tolerance.limits and (
+            not self.objective.linear or self.objective.accuracy
+        ):
             raise UsageError(
                 "a tolerance on the cost of mistakes needs to know what they cost",
                 hint='give --weights FILE with {"cost": {"label": {"prediction": 5}}}',

@@ -27,4 +27,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.tries < 1 or (self.rate is not None and not self.rate > 0):
-            raise UsageError("limits that cannot be kept", hint="concurrency and tries are 1 or more, a rate is above 0")
+            raise UsageError(
+                "limits that cannot be kept",
+                hint="concurrency and tries are 1 or more, a rate is above 0",
+            )

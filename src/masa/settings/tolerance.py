@@ -31,25 +31,41 @@ class Tolerance:
             return given
         if isinstance(given, str):
             parts = [part.strip().partition("=") for part in given.split(",") if part.strip()]
-            named = [(kind.strip() if sign else "accuracy", value if sign else kind) for kind, sign, value in parts]
+            named = [
+                (kind.strip() if sign else "accuracy", value if sign else kind)
+                for kind, sign, value in parts
+            ]
             given = dict(named)
             if len(given) < len(named):
-                twice = next(kind for kind, _ in named if sum(kind == other for other, _ in named) > 1)
-                raise UsageError(f"there is more than one tolerance on {twice}", hint="give each once, as accuracy=1%,recall=5%")
+                twice = next(
+                    kind for kind, _ in named if sum(kind == other for other, _ in named) > 1
+                )
+                raise UsageError(
+                    f"there is more than one tolerance on {twice}",
+                    hint="give each once, as accuracy=1%,recall=5%",
+                )
         if not isinstance(given, Mapping):
             given = {"accuracy": given}
         strange = [kind for kind in given if kind not in KINDS]
         if strange or not given:
-            what = f"there is no tolerance on {strange[0]!r}" if strange else "the tolerance is empty"
+            what = (
+                f"there is no tolerance on {strange[0]!r}" if strange else "the tolerance is empty"
+            )
             raise UsageError(what, hint=f"give 0.01, or one of {', '.join(KINDS)} as recall=0.05")
         return cls({str(kind): _limit(str(kind), value) for kind, value in given.items()})
 
     @property
     def words(self) -> str:
         """What may change by how much."""
-        several = {"recall": "recall of any label", "precision": "precision of any label", "entry": "any entry"}
+        several = {
+            "recall": "recall of any label",
+            "precision": "precision of any label",
+            "entry": "any entry",
+        }
         return ", ".join(
-            f"{limit:g} of the cost of mistakes" if kind == "cost" else f"{100 * limit:g} points of {several.get(kind, kind)}"
+            f"{limit:g} of the cost of mistakes"
+            if kind == "cost"
+            else f"{100 * limit:g} points of {several.get(kind, kind)}"
             for kind, limit in self.limits.items()
         )
 
@@ -59,10 +75,18 @@ class Tolerance:
 
 
 def _limit(kind: str, value: Any) -> float:
-    hint = "give a share such as 0.01 or 1%, one point" if kind != "cost" else "give a number of 0 or more"
+    hint = (
+        "give a share such as 0.01 or 1%, one point"
+        if kind != "cost"
+        else "give a number of 0 or more"
+    )
     try:
         text = value.strip() if isinstance(value, str) else value
-        limit = float(text[:-1]) / 100.0 if isinstance(text, str) and text.endswith("%") else float(text)
+        limit = (
+            float(text[:-1]) / 100.0
+            if isinstance(text, str) and text.endswith("%")
+            else float(text)
+        )
     except (TypeError, ValueError) as exc:
         raise UsageError(f"the tolerance on {kind} is {value!r}", hint=hint) from exc
     if not 0.0 <= limit < (1.0 if kind != "cost" else float("inf")):

@@ -62,7 +62,7 @@ class Begun:
     """The run to work on, and how it was come by."""
 
     run: Run
-    gone_on_with: bool = False
+    resumed: bool = False
     too_old: Run | None = None
     """an unfinished run of the same command that was left alone"""
 
@@ -73,7 +73,13 @@ def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
     Both in one transaction: of two processes that start together the second finds the first one's run.
     """
     now = _now()
-    row: dict[str, Any] = {"name": draft.name, "kind": draft.kind, "created": now, "touched": now, "data": draft.data}
+    row: dict[str, Any] = {
+        "name": draft.name,
+        "kind": draft.kind,
+        "created": now,
+        "touched": now,
+        "data": draft.data,
+    }
     row |= {"identity": draft.identity, "baseline": draft.baseline}
     row |= {"settings": dict(draft.settings), "comparable": dict(draft.comparable)}
     same = sql.select(run).where(run.c.identity == draft.identity).order_by(run.c.id.desc())
@@ -82,10 +88,17 @@ def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
         newest = None if fresh else connection.execute(same).first()
         unfinished = None if newest is None or newest.finished is not None else Run(*newest)
         if unfinished is not None and _lately(unfinished):
-            return Begun(unfinished, gone_on_with=True)
-        if connection.execute(sql.select(data.c.size).where(data.c.fingerprint == draft.data)).first() is None:
+            return Begun(unfinished, resumed=True)
+        if (
+            connection.execute(
+                sql.select(data.c.size).where(data.c.fingerprint == draft.data)
+            ).first()
+            is None
+        ):
             hashes = zlib.compress(np.sort(draft.keys).astype("<i8").tobytes(), 1)
-            connection.execute(sql.insert(data).values(fingerprint=draft.data, size=len(draft.keys), hashes=hashes))
+            connection.execute(
+                sql.insert(data).values(fingerprint=draft.data, size=len(draft.keys), hashes=hashes)
+            )
         number = connection.execute(sql.insert(run).values(**row).returning(run.c.id)).scalar_one()
     return Begun(find(store, int(number)), too_old=unfinished)
 
@@ -98,7 +111,11 @@ def find(store: Store, number: int) -> Run:
         row = connection.execute(sql.select(run).where(run.c.id == number)).first()
         if row is None:
             known = [str(other) for other in connection.execute(sql.select(run.c.id)).scalars()]
-            hint = f"it has {', '.join(known[-8:])}; masa history lists them" if known else "it has none yet"
+            hint = (
+                f"it has {', '.join(known[-8:])}; masa history lists them"
+                if known
+                else "it has none yet"
+            )
             raise UsageError(f"there is no run {number} in {store.path}", hint=hint)
     return Run(*row)
 
@@ -111,7 +128,11 @@ def _lately(found: Run) -> bool:
 def pause(store: Store, number: int, why: str) -> None:
     """Write down that a run was left unfinished."""
     with store.begin() as connection:
-        connection.execute(sql.update(run).where(run.c.id == number).values(stopped=why, touched=_now(), finished=None))
+        connection.execute(
+            sql.update(run)
+            .where(run.c.id == number)
+            .values(stopped=why, touched=_now(), finished=None)
+        )
 
 
 def finish(store: Store, number: int, why: str, result: Mapping[str, Any]) -> None:
@@ -125,9 +146,15 @@ def accept(store: Store, number: int) -> Run:
     """Make a finished run's answers the baseline of its name."""
     found = find(store, number)
     if found.finished is None:
-        raise UsageError(f"run {number} is not finished", hint="run its command again to finish it, then accept it")
+        raise UsageError(
+            f"run {number} is not finished",
+            hint="run its command again to finish it, then accept it",
+        )
     if found.kind == "compare":
-        raise UsageError(f"run {number} compared two APIs", hint="accept an assessment, or make a baseline with masa baseline")
+        raise UsageError(
+            f"run {number} compared two APIs",
+            hint="accept an assessment, or make a baseline with masa baseline",
+        )
     with store.begin() as connection:
         connection.execute(sql.insert(baseline).values(name=found.name, run=number, created=_now()))
     return found
@@ -135,7 +162,12 @@ def accept(store: Store, number: int) -> Run:
 
 def current(store: Store, name: str) -> Run | None:
     """Give the run that is the baseline of a name now."""
-    newest = sql.select(baseline.c.run).where(baseline.c.name == name).order_by(baseline.c.id.desc()).limit(1)
+    newest = (
+        sql.select(baseline.c.run)
+        .where(baseline.c.name == name)
+        .order_by(baseline.c.id.desc())
+        .limit(1)
+    )
     with store.begin() as connection:
         number = connection.execute(newest).scalar()
     return None if number is None else find(store, int(number))
@@ -157,7 +189,9 @@ def names(store: Store) -> list[str]:
 def keys(store: Store, found: Run) -> Ints:
     """Give the keys of all items that a run's data had, rising."""
     with store.begin() as connection:
-        packed = connection.execute(sql.select(data.c.hashes).where(data.c.fingerprint == found.data)).scalar_one()
+        packed = connection.execute(
+            sql.select(data.c.hashes).where(data.c.fingerprint == found.data)
+        ).scalar_one()
     return np.frombuffer(zlib.decompress(packed), "<i8").astype(np.int64)
 
 

@@ -45,20 +45,38 @@ class Past:
     next_number: int = 1
     draws: dict[int, tuple[int, float, int]] = field(default_factory=dict)
     """by the item's key, the batch that it was drawn with, with what chance, and the size of the batch"""
-    stands: dict[int, tuple[float, float]] = field(default_factory=dict)
+    weights: dict[int, tuple[float, float]] = field(default_factory=dict)
     """by the item's key, the share of all items that its answer stands for, and what it adds to the variance"""
 
 
 def past(store: Store, run: int) -> Past:
     """Read the journal of a run."""
-    columns = (call.c.number, call.c.item, call.c.repeat, call.c.outcome, call.c.prediction, call.c.confidence, call.c.version)
+    columns = (
+        call.c.number,
+        call.c.item,
+        call.c.repeat,
+        call.c.outcome,
+        call.c.prediction,
+        call.c.confidence,
+        call.c.version,
+    )
     drawn = (call.c.batch, call.c.chance, call.c.batch_size, call.c.stands, call.c.adds)
     spent = sql.func.coalesce(call.c.cost, call.c.reserved)
     query = sql.select(*columns, spent, *drawn).where(call.c.run == run).order_by(call.c.number)
     found = Past()
     sent: dict[int, None] = {}
     with store.begin() as connection:
-        for number, item, repeat, outcome, prediction, confidence, version, cost, *draw in connection.execute(query):
+        for (
+            number,
+            item,
+            repeat,
+            outcome,
+            prediction,
+            confidence,
+            version,
+            cost,
+            *draw,
+        ) in connection.execute(query):
             found.next_number = number + 1
             if outcome not in ("free", "known", "unsent"):
                 found.queries += 1
@@ -66,7 +84,7 @@ def past(store: Store, run: int) -> Past:
             if not repeat and draw[0] is not None:
                 found.draws[item] = (draw[0], draw[1], draw[2])
             if draw[3] is not None:
-                found.stands[item] = (draw[3], draw[4])
+                found.weights[item] = (draw[3], draw[4])
             if outcome in ("answer", "error", "known", "unsent"):
                 into = found.repeats if repeat else found.answers
                 into[item] = Recorded(item, prediction, confidence, version)
@@ -76,20 +94,24 @@ def past(store: Store, run: int) -> Past:
     return found
 
 
-def weigh(store: Store, run: int, stands: Mapping[int, tuple[float, float]]) -> None:
+def weigh(store: Store, run: int, weights: Mapping[int, tuple[float, float]]) -> None:
     """Write down what the answers about these items stand for, and what each adds to the variance."""
     answers = sql.select(call.c.number, call.c.item).where(
         (call.c.run == run) & ~call.c.repeat & call.c.outcome.in_(("answer", "error", "unsent"))
     )
     with store.begin() as connection:
         rows = [
-            {"mine": number, "share": stands[item][0], "variance": stands[item][1]}
+            {"mine": number, "share": weights[item][0], "variance": weights[item][1]}
             for number, item in connection.execute(answers)
-            if item in stands
+            if item in weights
         ]
         if rows:
-            one = sql.update(call).where((call.c.run == run) & (call.c.number == sql.bindparam("mine")))
-            connection.execute(one.values(stands=sql.bindparam("share"), adds=sql.bindparam("variance")), rows)
+            one = sql.update(call).where(
+                (call.c.run == run) & (call.c.number == sql.bindparam("mine"))
+            )
+            connection.execute(
+                one.values(stands=sql.bindparam("share"), adds=sql.bindparam("variance")), rows
+            )
 
 
 def reopen_errors(store: Store, run: int) -> None:
@@ -97,7 +119,9 @@ def reopen_errors(store: Store, run: int) -> None:
     with store.begin() as connection:
         for outcome, again in (("error", "failed"), ("unsent", "free")):
             errors = (call.c.run == run) & (call.c.outcome == outcome)
-            connection.execute(sql.update(call).where(errors).values(outcome=again, prediction=None))
+            connection.execute(
+                sql.update(call).where(errors).values(outcome=again, prediction=None)
+            )
 
 
 class Journal:
@@ -117,17 +141,35 @@ class Journal:
         self._connection = store.engine.raw_connection()
         self._connection.cursor().execute("PRAGMA wal_autocheckpoint=1000")
 
-    async def sent(self, item: int, *, reserved: int, repeat: bool = False, query: Query | None = None) -> int:
+    async def sent(
+        self, item: int, *, reserved: int, repeat: bool = False, query: Query | None = None
+    ) -> int:
         """Write down that a call is about to be sent; give its number once that is on the disk."""
         number, self._number = self._number, self._number + 1
-        row: dict[str, Any] = {"number": number, "item": item, "repeat": repeat, "sent": time.time(), "reserved": reserved}
-        row |= {key: None if query is None else getattr(query, key) for key in ("batch", "chance", "batch_size")}
+        row: dict[str, Any] = {
+            "number": number,
+            "item": item,
+            "repeat": repeat,
+            "sent": time.time(),
+            "reserved": reserved,
+        }
+        drawn: tuple[int | None, float | None, int | None] = (None, None, None)
+        if query is not None:
+            drawn = (query.batch, query.probability, query.batch_size)
+        row |= zip(("batch", "chance", "batch_size"), drawn, strict=True)
         await self._write(_SENT, {"run": self.run, **row})
         return number
 
-    async def answered(self, number: int, reply: Reply, *, prediction: str, cost: int, outcome: str = "answer") -> None:
+    async def answered(
+        self, number: int, reply: Reply, *, prediction: str, cost: int, outcome: str = "answer"
+    ) -> None:
         """Write down an answer; it may be used once this is done."""
-        row = {"prediction": prediction, "confidence": reply.confidence, "version": reply.version, "cost": cost}
+        row = {
+            "prediction": prediction,
+            "confidence": reply.confidence,
+            "version": reply.version,
+            "cost": cost,
+        }
         await self._end(number, outcome=outcome, **row)
 
     async def failed(self, number: int, reason: str, *, billed: bool) -> None:
@@ -136,7 +178,9 @@ class Journal:
 
     async def gave_up(self, number: int, reason: str, *, prediction: str, billed: bool) -> None:
         """Write down that the item of this call failed for good."""
-        await self._end(number, outcome="error" if billed else "unsent", reason=reason, prediction=prediction)
+        await self._end(
+            number, outcome="error" if billed else "unsent", reason=reason, prediction=prediction
+        )
 
     async def close(self) -> None:
         """Wait for what is being written, and let go of the store."""
@@ -152,7 +196,9 @@ class Journal:
 
     async def _end(self, number: int, **row: Any) -> None:
         empty = dict.fromkeys(("prediction", "confidence", "version", "cost", "reason"))
-        await self._write(_ENDED, {**empty, **row, "ended": time.time(), "run": self.run, "number": number})
+        await self._write(
+            _ENDED, {**empty, **row, "ended": time.time(), "run": self.run, "number": number}
+        )
 
     async def _write(self, statement: str, row: dict[str, Any]) -> None:
         if self._written is None:

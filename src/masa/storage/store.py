@@ -32,7 +32,9 @@ data = sql.Table(
     metadata,
     sql.Column("fingerprint", sql.String, primary_key=True),
     sql.Column("size", sql.Integer, nullable=False),
-    sql.Column("hashes", sql.LargeBinary, nullable=False),  # the items' keys, rising, 8 bytes each, deflated
+    sql.Column(
+        "hashes", sql.LargeBinary, nullable=False
+    ),  # the items' keys, rising, 8 bytes each, deflated
 )
 
 run = sql.Table(
@@ -45,7 +47,9 @@ run = sql.Table(
     sql.Column("touched", sql.String, nullable=False),
     sql.Column("finished", sql.String),
     sql.Column("stopped", sql.String),  # why it ended or paused
-    sql.Column("identity", sql.String, nullable=False),  # the same command on the same data has the same one
+    sql.Column(
+        "identity", sql.String, nullable=False
+    ),  # the same command on the same data has the same one
     sql.Column("data", sql.ForeignKey("data.fingerprint"), nullable=False),
     sql.Column("baseline", sql.ForeignKey("run.id")),
     sql.Column("settings", sql.JSON, nullable=False),
@@ -61,7 +65,9 @@ call = sql.Table(
     sql.Column("run", sql.ForeignKey("run.id"), primary_key=True),
     sql.Column("number", sql.Integer, primary_key=True),
     sql.Column("item", sql.BigInteger, nullable=False),
-    sql.Column("repeat", sql.Boolean, nullable=False),  # asked again to see whether the API contradicts itself
+    sql.Column(
+        "repeat", sql.Boolean, nullable=False
+    ),  # asked again to see whether the API contradicts itself
     sql.Column("sent", sql.Float, nullable=False),
     sql.Column("reserved", sql.BigInteger, nullable=False),  # the most it may cost, in billionths
     sql.Column("ended", sql.Float),
@@ -73,11 +79,17 @@ call = sql.Table(
     sql.Column("version", sql.String),
     sql.Column("cost", sql.BigInteger),
     sql.Column("reason", sql.String),
-    sql.Column("batch", sql.Integer),  # the batch that the item was drawn with, where items are drawn in batches
+    sql.Column(
+        "batch", sql.Integer
+    ),  # the batch that the item was drawn with, where items are drawn in batches
     sql.Column("chance", sql.Float),  # with what chance
     sql.Column("batch_size", sql.Integer),
-    sql.Column("stands", sql.Float),  # the share of all items that the answer stands for, once the run has ended
-    sql.Column("adds", sql.Float),  # what a residual of 1 adds to the variance of a sum over all items
+    sql.Column(
+        "stands", sql.Float
+    ),  # the share of all items that the answer stands for, once the run has ended
+    sql.Column(
+        "adds", sql.Float
+    ),  # what a residual of 1 adds to the variance of a sum over all items
 )
 
 baseline = sql.Table(
@@ -115,7 +127,8 @@ class Store:
                 holder = os.read(file, 100).decode(errors="replace").strip()
                 os.close(file)
                 raise BusyError(
-                    f"run {number} is being worked on by another process" + (f" ({holder})" if holder else ""),
+                    f"run {number} is being worked on by another process"
+                    + (f" ({holder})" if holder else ""),
                     hint="wait until it ends, or stop it first",
                 )
             with suppress(OSError):
@@ -136,9 +149,14 @@ class Store:
 def opened(path: Path | str | None = DEFAULT, *, make: bool = True) -> Iterator[Store]:
     """Open a store, made or brought up to date where needed; None keeps one only as long as it is open."""
     if path is not None and "\0" in str(path):
-        raise StoreError("the name of the store holds a NUL", hint="give another place with --store")
+        raise StoreError(
+            "the name of the store holds a NUL", hint="give another place with --store"
+        )
     if path is not None and not make and not Path(path).is_file():
-        raise StoreError(f"there is no store {path}", hint="are you in the right folder? --store names another place")
+        raise StoreError(
+            f"there is no store {path}",
+            hint="are you in the right folder? --store names another place",
+        )
     with tempfile.TemporaryDirectory(prefix="masa-") as folder:
         file = Path(folder) / "masa.db" if path is None else Path(path)
         with translated(file):
@@ -169,7 +187,9 @@ def translated(path: Path) -> Iterator[None]:
     except OSError as exc:
         if exc.errno == errno.ENOSPC:
             raise _explained(path, "the disk is full") from exc
-        raise StoreError(f"the store {path} cannot be written: {exc.strerror or exc}", hint=hint) from exc
+        raise StoreError(
+            f"the store {path} cannot be written: {exc.strerror or exc}", hint=hint
+        ) from exc
 
 
 def _explained(path: Path, said: str) -> StoreError:
@@ -179,10 +199,17 @@ def _explained(path: Path, said: str) -> StoreError:
             hint="free some space and run the same command again; what was paid for and written down is kept",
         )
     if "not a database" in said or "malformed" in said:
-        return StoreError(f"{path} is not a store of masa's, or it is damaged: {said}", hint="move it away, or use --store")
+        return StoreError(
+            f"{path} is not a store of masa's, or it is damaged: {said}",
+            hint="move it away, or use --store",
+        )
     if "locked" in said:
-        return StoreError(f"the store {path} is busy", hint="another process holds it for long; try again")
-    return StoreError(f"the store {path}: {said}", hint="check that its folder can be written, or use --store")
+        return StoreError(
+            f"the store {path} is busy", hint="another process holds it for long; try again"
+        )
+    return StoreError(
+        f"the store {path}: {said}", hint="check that its folder can be written, or use --store"
+    )
 
 
 def _engine(path: Path, *, durable: bool) -> sql.Engine:
@@ -191,7 +218,9 @@ def _engine(path: Path, *, durable: bool) -> sql.Engine:
 
     @sql.event.listens_for(engine, "connect")
     def prepare(connection: Any, _: object) -> None:
-        connection.isolation_level = None  # Transactions are begun below, not where the driver thinks fit.
+        connection.isolation_level = (
+            None  # Transactions are begun below, not where the driver thinks fit.
+        )
         _patiently(lambda: connection.execute("PRAGMA journal_mode=WAL"))
         connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
         connection.execute("PRAGMA foreign_keys=ON")
@@ -222,7 +251,11 @@ def _migrate(store: Store) -> None:
     """Bring the schema up to date; alembic is loaded only when there is something to do."""
     with store.engine.begin() as connection:
         known = sql.inspect(connection).has_table("alembic_version")
-        version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() if known else None
+        version = (
+            connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+            if known
+            else None
+        )
         if version == HEAD:
             return
         if version is not None and version > HEAD:
@@ -231,12 +264,17 @@ def _migrate(store: Store) -> None:
                 hint="upgrade masa: pip install --upgrade masa-shift",
             )
         if version is None and sql.inspect(connection).get_table_names():
-            raise StoreError(f"{store.path} is a database, but not one of masa's", hint="give another place with --store")
+            raise StoreError(
+                f"{store.path} is a database, but not one of masa's",
+                hint="give another place with --store",
+            )
         from alembic import command
         from alembic.config import Config
 
         config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+        config.set_main_option(
+            "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
+        )
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 

@@ -177,7 +177,12 @@ def rescore(design: Design, rule: Rule, state: State, block: int) -> None:
     """Bring the tree up to date after a block's counts changed."""
     size = design.start[block + 1] - design.start[block]
     s2 = uncertainty(state.pairs[block], state.answered[block]) if rule.code == MASA else 1.0
-    enter(state.tree, state.lead, block, score(rule, design.block_weight[block], size, state.issued[block], s2))
+    enter(
+        state.tree,
+        state.lead,
+        block,
+        score(rule, design.block_weight[block], size, state.issued[block], s2),
+    )
 
 
 @jit
@@ -233,7 +238,15 @@ def count(pairs: Ints, counts: Codes, answered: Ints, group: int, cell: int) -> 
 
 
 @jit
-def advance(design: Design, recorded: Recorded, rule: Rule, state: State, seen: Codes, key: np.uint64, queries: int) -> int:
+def advance(
+    design: Design,
+    recorded: Recorded,
+    rule: Rule,
+    state: State,
+    seen: Codes,
+    key: np.uint64,
+    queries: int,
+) -> int:
     """Ask that many queries, answering each from the record; give the last position asked, or -1 when all are done.
 
     seen (C + 1,) collects the cells that have answers; its last place counts them.
@@ -301,7 +314,12 @@ def settle(recorded: Recorded, seen: Codes, entries: Floats, total: Floats) -> f
 
     Entries without answers are estimated as zero: together they miss all of the truth that the others do not have.
     """
-    squared, missed, left, total_off = 0.0, recorded.truth_squared, recorded.truth_entries, -recorded.truth_sum
+    squared, missed, left, total_off = (
+        0.0,
+        recorded.truth_squared,
+        recorded.truth_entries,
+        -recorded.truth_sum,
+    )
     for place in range(seen[-1]):
         entry = recorded.cell_entry[seen[place]]
         value = entries[entry]

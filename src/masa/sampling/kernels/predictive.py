@@ -138,7 +138,11 @@ def logit(items: Items, cells: Cells, goal: Goal, model: Floats, i: int) -> floa
     z = model[0]
     for d in range(width):
         z += model[1 + d] * items.numbers[i, d]
-    kind = model[kinds + cells.label[cell]] + model[kinds + labels + cells.old[cell]] + model[kinds + labels + answers + cell]
+    kind = (
+        model[kinds + cells.label[cell]]
+        + model[kinds + labels + cells.old[cell]]
+        + model[kinds + labels + answers + cell]
+    )
     said = 0.0
     for at in range(items.word_start[i], items.word_start[i + 1]):
         said += model[words + items.words[at]]
@@ -163,7 +167,9 @@ def nudge(items: Items, cells: Cells, goal: Goal, model: Floats, i: int, step: f
 
 
 @jit
-def fit(items: Items, cells: Cells, goal: Goal, prior: Prior, asked: Codes, changed: Floats) -> Floats:
+def fit(
+    items: Items, cells: Cells, goal: Goal, prior: Prior, asked: Codes, changed: Floats
+) -> Floats:
     """Fit a logistic regression to how much each of the items asked (n,) changed (n,), from 0 to 1.
 
     With a ridge of 1 towards the prior, by dual coordinate ascent: the model is the prior plus a multiple of each item. Items
@@ -245,7 +251,8 @@ def moments(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes)
         result[cell, 1] = SEEN * (to_right * wr + rest * (mean[label] - w * share[old]))
         result[cell, 2] = SEEN * (to_right * wr**2 + rest * (square[label] - w**2 * share[old]))
         result[cell, 3] = SEEN**2 * (
-            rest**2 * (squares[label] - (w * share[old]) ** 2) + wr**2 * (to_right**2 + 2.0 * to_right * rest * sr)
+            rest**2 * (squares[label] - (w * share[old]) ** 2)
+            + wr**2 * (to_right**2 + 2.0 * to_right * rest * sr)
         )
     keys = np.sort(keys[:changes])
     first = 0
@@ -257,7 +264,9 @@ def moments(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes)
         cell, j = keys[first] // answers, keys[first] % answers
         label, old, right = cells.label[cell], cells.old[cell], cells.right[cell]
         to_right = mended if right >= 0 and right != old else 0.0
-        usual = (1.0 - to_right) * share[j] / max(1.0 - share[old], 1e-9) + (to_right if j == right else 0.0)
+        usual = (1.0 - to_right) * share[j] / max(1.0 - share[old], 1e-9) + (
+            to_right if j == right else 0.0
+        )
         w = weights[label, j]
         result[cell, 1] += count * w
         result[cell, 2] += count * w**2
@@ -272,7 +281,9 @@ def moments(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes)
 
 
 @jit
-def chances(items: Items, cells: Cells, goal: Goal, model: Floats, moment: Floats, done: Bools, size: int) -> Floats:
+def chances(
+    items: Items, cells: Cells, goal: Goal, model: Floats, moment: Floats, done: Bools, size: int
+) -> Floats:
     """Give the chance of each item (N,) to be in the next batch, in proportion to how unsure its answer is."""
     chance = np.zeros(len(done))
     unsure, weight, left = 0.0, 0.0, 0
@@ -294,7 +305,9 @@ def chances(items: Items, cells: Cells, goal: Goal, model: Floats, moment: Float
                 chance[i] = 1.0
             else:
                 even = explore * items.weight[i] / weight
-                chance[i] = size * (even + ((1.0 - explore) * chance[i] / unsure if unsure > 0.0 else 0.0))
+                chance[i] = size * (
+                    even + ((1.0 - explore) * chance[i] / unsure if unsure > 0.0 else 0.0)
+                )
     while left > size:  # Nothing is asked twice: what is above 1 goes to the others.
         certain, others = 0, 0.0
         above = False
@@ -357,7 +370,14 @@ def next_batch(
 
 @jit
 def one_chance(
-    items: Items, cells: Cells, goal: Goal, prior: Prior, asked: Codes, changed: Floats, target: Codes, done: Bools
+    items: Items,
+    cells: Cells,
+    goal: Goal,
+    prior: Prior,
+    asked: Codes,
+    changed: Floats,
+    target: Codes,
+    done: Bools,
 ) -> Floats:
     """Give the chance of each item (N,) to be the next one, from what the items asked (n,) answered."""
     model = fit(items, cells, goal, prior, asked, changed)
@@ -365,7 +385,9 @@ def one_chance(
 
 
 @jit
-def outlived(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes, counts: Floats) -> bool:
+def should_switch(
+    items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes, counts: Floats
+) -> bool:
     """Say whether the labels of the items asked (n,) tell their new answers better than their old answers do.
 
     Target (n,) is the answer that each changed to, or -1, counts (n,) what it counts for. A label tells the answer that most of
@@ -376,7 +398,11 @@ def outlived(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes
     for a in range(len(asked)):
         cell = items.cell[asked[a]]
         told[cells.label[cell], target[a] if target[a] >= 0 else cells.old[cell]] += 1
-    best, most, second = np.zeros(labels, np.int64), np.zeros(labels, np.int64), np.zeros(labels, np.int64)
+    best, most, second = (
+        np.zeros(labels, np.int64),
+        np.zeros(labels, np.int64),
+        np.zeros(labels, np.int64),
+    )
     for label in range(labels):
         for j in range(answers):
             if told[label, j] > most[label]:
@@ -388,7 +414,9 @@ def outlived(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes
         cell = items.cell[asked[a]]
         label, new = cells.label[cell], target[a] if target[a] >= 0 else cells.old[cell]
         alone = most[label] == 1 and second[label] == 0
-        usual = new == (cells.right[cell] if alone else best[label]) and (alone or most[label] > second[label])
+        usual = new == (cells.right[cell] if alone else best[label]) and (
+            alone or most[label] > second[label]
+        )
         by_label += 0.0 if usual else counts[a] * items.weight[asked[a]]
         by_old += counts[a] * items.weight[asked[a]] if target[a] >= 0 else 0.0
         fewer += (target[a] >= 0) - (not usual)
@@ -396,7 +424,9 @@ def outlived(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes
 
 
 @jit
-def weigh(batch: Codes, chance: Floats, sizes: Ints, left: Ints, turned: int) -> tuple[Floats, Floats]:
+def weigh(
+    batch: Codes, chance: Floats, sizes: Ints, left: Ints, turned: int
+) -> tuple[Floats, Floats]:
     """Give what each answer (n,) counts for, relative to its item's weight, and what it adds to the variance.
 
     Batch (n,) and chance (n,) say how it came to be asked, sizes (E,) how many items each batch holds, left (E,) how many were
@@ -413,7 +443,9 @@ def weigh(batch: Codes, chance: Floats, sizes: Ints, left: Ints, turned: int) ->
         if answered[e] > 0.0:
             if answered[e] >= left[e]:  # All is known.
                 return counts, adds
-            weight[e] = answered[e] / (left[e] * (left[e] - answered[e])) * (EARLIER if e < turned else 1.0)
+            weight[e] = (
+                answered[e] / (left[e] * (left[e] - answered[e])) * (EARLIER if e < turned else 1.0)
+            )
     total = weight.sum()
     if total <= 0.0:
         return counts, adds
@@ -430,7 +462,9 @@ def weigh(batch: Codes, chance: Floats, sizes: Ints, left: Ints, turned: int) ->
 
 
 @jit
-def add_up(items: Items, cells: Cells, asked: Codes, target: Codes, counts: Floats, shift: Floats) -> float:
+def add_up(
+    items: Items, cells: Cells, asked: Codes, target: Codes, counts: Floats, shift: Floats
+) -> float:
     """Add the estimated shift to shift (L, P); give the share of wrong answers that became right.
 
     In each group of cells what the answers count for is brought to its weight, as far as it has answers; as far as not, its
@@ -453,14 +487,25 @@ def add_up(items: Items, cells: Cells, asked: Codes, target: Codes, counts: Floa
         group = cells.group[cell]
         whole = cells.group_weight[group]
         if right >= 0 and right != old and whole > 0.0:
-            amount = (whole - reach[group]) * one * mended / (reach[group] + one) * (cells.weight[cell] / whole)
+            amount = (
+                (whole - reach[group])
+                * one
+                * mended
+                / (reach[group] + one)
+                * (cells.weight[cell] / whole)
+            )
             shift[label, right] += amount
             shift[label, old] -= amount
     for a in range(len(asked)):
         if target[a] >= 0:
             cell = items.cell[asked[a]]
             group = cells.group[cell]
-            amount = counts[a] * items.weight[asked[a]] * (cells.group_weight[group] + one) / (reach[group] + one)
+            amount = (
+                counts[a]
+                * items.weight[asked[a]]
+                * (cells.group_weight[group] + one)
+                / (reach[group] + one)
+            )
             shift[cells.label[cell], target[a]] += amount
             shift[cells.label[cell], cells.old[cell]] -= amount
     return float(mended)
@@ -517,7 +562,16 @@ def simulate(
         while n < most and turned == 0:
             known = asked[:n]
             picked, its_chance = next_batch(
-                items, cells, goal, prior, known, changed[known], target[known], done, keys[run], count
+                items,
+                cells,
+                goal,
+                prior,
+                known,
+                changed[known],
+                target[known],
+                done,
+                keys[run],
+                count,
             )
             left[count] = left[count - 1] - sizes[count - 1]
             sizes[count] = len(picked)
@@ -537,7 +591,7 @@ def simulate(
                 break
             if strata.may and n < most:
                 counts, _ = weigh(batch[:n], chance[:n], sizes[:count], left[:count], 0)
-                if outlived(items, cells, goal, asked[:n], target[asked[:n]], counts):
+                if should_switch(items, cells, goal, asked[:n], target[asked[:n]], counts):
                     turned, before = count, n
                     left[count] = left[count - 1] - sizes[count - 1]
                     n = _rest(items, cells, strata, target, keys[run], done, asked, n)
@@ -559,7 +613,9 @@ def simulate(
             if turned > 0 and m > before:
                 sizes[turned] = m - before
                 inside(strata.of, asked[:m], before, rest, chance)
-            counts, _ = weigh(batch[:m], chance[:m], sizes[:last], left[:last], turned if m > before else 0)
+            counts, _ = weigh(
+                batch[:m], chance[:m], sizes[:last], left[:last], turned if m > before else 0
+            )
             shift[:] = 0.0
             add_up(items, cells, asked[:m], target[asked[:m]], counts, shift)
             errors[run, at] = distance(shift, truth, goal.weights, goal.linear)
@@ -585,14 +641,25 @@ def _audit(items: Items, audit: Audit, asked: Codes, counts: Floats, squared: Fl
 
 
 @jit
-def _rest(items: Items, cells: Cells, strata: Strata, target: Codes, key: np.uint64, done: Bools, asked: Codes, n: int) -> int:
+def _rest(
+    items: Items,
+    cells: Cells,
+    strata: Strata,
+    target: Codes,
+    key: np.uint64,
+    done: Bools,
+    asked: Codes,
+    n: int,
+) -> int:
     """Ask on, stratum by stratum, after the n items asked; give how many were asked in all."""
     design, state = strata.design, _shrunken.new_state(strata.design)
     drawn = np.zeros(len(design.weight), np.int64)
     for i in asked[:n]:
         s = strata.of[i]
         state.left[s] -= 1
-        _shrunken.count(design, state, s, target[i] if target[i] >= 0 else cells.old[items.cell[i]], -1)
+        _shrunken.count(
+            design, state, s, target[i] if target[i] >= 0 else cells.old[items.cell[i]], -1
+        )
     _shrunken.renew(design, state)
     while n < len(asked):
         s = choose(state.tree, state.lead)
@@ -601,13 +668,17 @@ def _rest(items: Items, cells: Cells, strata: Strata, target: Codes, key: np.uin
         begin = design.start[s]
         while True:
             draw = drawn[s]
-            i = strata.items[pick(state.order, begin, design.start[s + 1] - begin, draw, uniform(key, s, draw))]
+            i = strata.items[
+                pick(state.order, begin, design.start[s + 1] - begin, draw, uniform(key, s, draw))
+            ]
             drawn[s] += 1
             if not done[i]:
                 break
         done[i] = True
         state.issued[s] += 1
-        _shrunken.count(design, state, s, target[i] if target[i] >= 0 else cells.old[items.cell[i]], -1)
+        _shrunken.count(
+            design, state, s, target[i] if target[i] >= 0 else cells.old[items.cell[i]], -1
+        )
         asked[n] = i
         n += 1
     return n

@@ -14,7 +14,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from masa.sampling.kernels.drawing import DONE, DUE, Codes, Floats, Ints, choose, distance, enter, jit, pick, uniform
+from masa.sampling.kernels.drawing import (
+    DONE,
+    DUE,
+    Codes,
+    Floats,
+    Ints,
+    choose,
+    distance,
+    enter,
+    jit,
+    pick,
+    uniform,
+)
 
 YY, XX, XY, TOTAL_YY, TOTAL_XX, TOTAL_XY, TOTAL_Y, TOTAL_X = range(8)
 
@@ -114,7 +126,9 @@ def rescore(design: Design, state: State, stratum: int) -> None:
             value = (2 - n) * DUE + design.urge[stratum]
         else:
             common, lean = state.common[COMMON], state.common[LEAN]
-            variance = (squares(state, stratum, lean) + design.kappa * common) / (max(m, 1) - 1.0 + design.kappa)
+            variance = (squares(state, stratum, lean) + design.kappa * common) / (
+                max(m, 1) - 1.0 + design.kappa
+            )
             value = design.urge[stratum] * sqrt(variance / (n * (n + 1.0)))
     enter(state.tree, state.lead, stratum, value)
 
@@ -159,7 +173,11 @@ def count(design: Design, state: State, stratum: int, new: int, old: int) -> Non
         s[XY] += w * v
         s[TOTAL_Y] += w
         s[TOTAL_X] += v
-        s[TOTAL_YY], s[TOTAL_XX], s[TOTAL_XY] = s[TOTAL_Y] ** 2, s[TOTAL_X] ** 2, s[TOTAL_Y] * s[TOTAL_X]
+        s[TOTAL_YY], s[TOTAL_XX], s[TOTAL_XY] = (
+            s[TOTAL_Y] ** 2,
+            s[TOTAL_X] ** 2,
+            s[TOTAL_Y] * s[TOTAL_X],
+        )
     else:
         s[YY] += w**2
         s[TOTAL_YY] += w**2 * (2 * state.new[stratum, new] + 1)
@@ -239,7 +257,9 @@ def simulate(
                 if s < 0:
                     break
                 begin, n = design.start[s], state.issued[s]
-                position = pick(state.order, begin, design.start[s + 1] - begin, n, uniform(keys[run], s, n))
+                position = pick(
+                    state.order, begin, design.start[s + 1] - begin, n, uniform(keys[run], s, n)
+                )
                 state.issued[s] = n + 1
                 count(design, state, s, new[position], old[position])
                 asked += 1
