@@ -108,22 +108,22 @@ class Compiled:
     """The kernels' state after two draws from each stratum."""
 
     def __init__(self, strata: Strata, answers: Column) -> None:
-        self.plan = sampler.plan(strata, "masa", replacement=True)
+        self.scheme = sampler.scheme(strata, "masa", replacement=True)
         self.recorded = recorded_answers(
-            strata, answers, group=self.plan.group, factor=self.plan.factor
+            strata, answers, group=self.scheme.group, factor=self.scheme.factor
         )
         self.state = kernel.new_state(
-            self.plan.design, len(strata.items), len(self.recorded.cell_entry)
+            self.scheme.design, len(strata.items), len(self.recorded.cell_entry)
         )
         self.seen = np.zeros(len(self.state.counts) + 1, np.int32)
-        kernel.plant(self.plan.design, self.plan.rule, self.state)
+        kernel.plant(self.scheme.design, self.scheme.rule, self.state)
         self.draw(2 * len(strata))
 
     def draw(self, draws: int) -> None:
         kernel.advance(
-            self.plan.design,
+            self.scheme.design,
             self.recorded,
-            self.plan.rule,
+            self.scheme.rule,
             self.state,
             self.seen,
             np.uint64(1),
@@ -131,7 +131,7 @@ class Compiled:
         )
 
     def scan(self, draws: int) -> None:
-        design, recorded, state = self.plan.design, self.recorded, self.state
+        design, recorded, state = self.scheme.design, self.recorded, self.state
         cell, group = recorded.cell.astype(np.int64), recorded.cell_group.astype(np.int64)
         scan(
             design.block_weight,

@@ -17,8 +17,11 @@ from masa.data.strata import Strata
 from masa.inference.counts import true_matrix
 from masa.records import Floats
 from masa.replays.replay import replay
+from masa.research.cases import ANY, CASES, NOTHING, RIGHT, loaded, told
+from masa.research.cases import PaperCase as Case
 from masa.research.published import Stored
-from masa.research.study import ANY, CASES, NOTHING, RIGHT, Case, Study, loaded, one_run, told
+from masa.research.study import PaperStudy as Study
+from masa.research.study import one_run
 
 MU = np.array([0.9, 0.07, 0.03])
 """A stratum of three answers."""

@@ -17,8 +17,8 @@ import numpy as np
 import masa
 from masa.records import Column, Curve, Replay
 from masa.replays.replay import replay
+from masa.research.cases import CASES, loaded
 from masa.research.published import Stored
-from masa.research.study import CASES, loaded
 
 BUDGETS = (500, 1000, 2000)
 METHODS = ("post-stratified", "masa", "adaptive", "paired", "predictive", "auto")

@@ -23,14 +23,14 @@ from pathlib import Path
 import numpy as np
 from fewer import updates
 
-from masa.data.baseline_answers import BaselineAnswers, evenly, narrowed
+from masa.data.baseline_answers import BaselineAnswers, evenly_weighted, narrowed
 from masa.data.dataset import Dataset, read
 from masa.inference.counts import true_matrix
 from masa.inference.estimate import Estimate
 from masa.inference.method import Plan, stratified
 from masa.inference.readings import Reader
 from masa.records import Answer, Column, Floats, Interval, Ints, Query, Shift
-from masa.research.study import CASES
+from masa.research.cases import CASES
 from masa.sampling.draws import Draws
 from masa.sampling.stratified import Sampler
 from masa.settings import Objective, Settings
@@ -243,7 +243,7 @@ def within(case: Case, baseline: str, seed: int, before: Plan) -> Case:
             strata, method="optimal", seed=seed + 10**6, uncertainty=np.ones(len(strata))
         )
         places = np.sort(np.array([query.item for query in sampler.ask(int(budget))], np.int64))
-        weight, extra_variance = evenly(data, places, levels=3)
+        weight, extra_variance = evenly_weighted(data, places, levels=3)
         known = BaselineAnswers(
             places, taken(old.answers, places), weight=weight, extra_variance=extra_variance
         )

@@ -1,8 +1,11 @@
-"""Everything masa says no with."""
+"""The errors that masa raises: for users (MasaError), and for single calls (CallError)."""
 
 
 class MasaError(Exception):
-    """Something the user can mend: what is wrong and where, with a hint that says how to mend it."""
+    """Something that the user can fix.
+
+    The message says what is wrong and where, the hint how to fix it.
+    """
 
     kind = "error"
     exit_code = 2
@@ -14,58 +17,59 @@ class MasaError(Exception):
 
 
 class UsageError(MasaError):
-    """An option or argument that cannot be."""
+    """An option or argument has an impossible value."""
 
     kind = "usage"
 
 
 class DataError(MasaError):
-    """A file, column or row that cannot be used."""
+    """A file, column or row cannot be used."""
 
     kind = "data"
 
 
 class MissingPackageError(MasaError):
-    """An optional package that the asked-for feature needs."""
+    """An optional package is needed and not installed."""
 
     kind = "missing-package"
 
 
 class ConfigError(MasaError):
-    """A setting, in masa.toml or of a client, that cannot be."""
+    """A setting in masa.toml or of a client is wrong."""
 
     kind = "config"
 
 
 class StoreError(MasaError):
-    """A store that cannot be opened or written."""
+    """A store cannot be opened or written."""
 
     kind = "store"
 
 
 class BusyError(MasaError):
-    """A run that another process is working on."""
+    """Another process is working on the run."""
 
     kind = "busy"
 
 
 class ApiError(MasaError):
-    """An API that refuses every call: a wrong key, no credit, a wrong address."""
+    """The API refuses every call: a wrong key, no credit, a wrong address."""
 
     kind = "api"
 
 
 class CallError(Exception):
-    """One call that gave no answer; what a client raises.
+    """One call gave no answer. Clients raise one of its subclasses.
 
-    The message goes into the store and must hold no text of the user's; what was `said` about it is only shown.
+    The message is stored, so it must not contain any text of the user's. What is in `said` is
+    only shown.
     """
 
     said = ""
 
 
 class Refused(CallError):
-    """The API said "not now" and did no work: not billed, asked again after a while."""
+    """The API said "not now" and did no work: not billed, tried again later."""
 
     def __init__(
         self, message: str = "too many requests", *, retry_after: float | None = None
@@ -75,7 +79,10 @@ class Refused(CallError):
 
 
 class Failed(CallError):
-    """The call failed on its way: it may have been billed unless it never left, and is tried again a few times."""
+    """The call failed on its way: tried again a few times.
+
+    It may have been billed, unless it never left this machine.
+    """
 
     def __init__(
         self,
@@ -92,7 +99,10 @@ class Failed(CallError):
 
 
 class Rejected(CallError):
-    """The API will never answer about this item: it is too long, say. Not tried again."""
+    """The API will never answer about this item, for example because it is too long.
+
+    It is not tried again.
+    """
 
     def __init__(self, message: str, *, said: str = "") -> None:
         super().__init__(message)
@@ -100,9 +110,10 @@ class Rejected(CallError):
 
 
 class Fatal(CallError):
-    """The API will not answer about any item, or, `unless_answered`, it may be about this one alone if it answers about others.
+    """The API will not answer about any item.
 
-    The hint is for the user's eyes and is not stored.
+    With `unless_answered` it may be about this item alone, if the API answers about others. The
+    hint is shown to the user and not stored.
     """
 
     def __init__(self, message: str, *, hint: str = "", unless_answered: bool = False) -> None:

@@ -156,7 +156,7 @@ def test_the_summary_says_what_changed(server: Server, project: Path) -> None:
     for words in (
         "CHANGED",
         "right answers",
-        "It moved",
+        "Any change: yes",
         "Change of the confusion matrix",
         "'pos' is now taken for 'neg'",
         "-> 'neg'",
@@ -164,7 +164,7 @@ def test_the_summary_says_what_changed(server: Server, project: Path) -> None:
     ):
         assert words in shown.stdout
     assert (
-        "method predictive: of every item it is known: its old answer, how sure that was, its words"
+        "method predictive: uses the baseline answers, their confidence, the words of the texts"
         in shown.stderr
     )
     assert "does not allow for the sampling being adaptive" not in shown.stderr

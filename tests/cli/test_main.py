@@ -422,7 +422,7 @@ def test_replays_know_old_answers_free_answers_texts_weights_and_prices(
         <= found["methods"]["auto"]["first_change"]["p95"]
     )
     assert any(
-        "auto is predictive: of every item it is known: its old answer" in note
+        "auto is predictive: uses the baseline answers" in note
         for note in found["notes"]
     )
     assert (

@@ -162,7 +162,7 @@ def test_no_credit_is_not_a_rate_limit() -> None:
         ({"url": "http://[::1:80/x"}, "not an address"),
         ({"headers": {"A B": "x"}}, "cannot be sent"),
         ({"headers": {"A": "x\ny"}}, "cannot be sent"),
-        ({"label": "a[-1]"}, "no way into an answer"),
+        ({"label": "a[-1]"}, "not a path into an answer"),
         ({"body": {"text": "{text}", "when": datetime(2026, 1, 1)}}, "cannot be sent as JSON"),
         ({"body": {"text": "{txet}"}}, "{txet}"),
         ({"body": {"text": "hello"}}, "the same request for every item"),
@@ -357,7 +357,7 @@ def test_what_a_function_raises_is_a_failed_call(
 
 def test_a_batch_that_gives_too_few_answers_fails(project: Path) -> None:
     write_module(project, "mine3")
-    with pytest.raises(masa.Rejected, match="one answer an item"):
+    with pytest.raises(masa.Rejected, match="one answer per item"):
         ask(clients.make("python:mine3:few", {"price": 0, "batch": 3}, CONTEXT), "x", "y", "z")
 
 

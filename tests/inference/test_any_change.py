@@ -9,7 +9,7 @@ import pytest
 
 import masa
 from masa.cli.main import main
-from masa.data.baseline_answers import ENOUGH, BaselineAnswers, from_column
+from masa.data.baseline_answers import ENOUGH_REPEATS, BaselineAnswers, from_column
 from masa.data.dataset import Dataset
 from masa.inference.stopping import Stopping
 from masa.records import Reply
@@ -83,10 +83,10 @@ def test_a_change_is_noticed_through_the_noise() -> None:
 def test_few_items_asked_twice_are_not_taken_for_steadiness() -> None:
     _, old = reviews(200)
     assert old.repeats_itself
-    assert not replace(old, asked_twice=dict.fromkeys(range(ENOUGH - 1), False)).repeats_itself
-    assert replace(old, asked_twice=dict.fromkeys(range(ENOUGH), False)).repeats_itself
+    assert not replace(old, asked_twice=dict.fromkeys(range(ENOUGH_REPEATS - 1), False)).repeats_itself
+    assert replace(old, asked_twice=dict.fromkeys(range(ENOUGH_REPEATS), False)).repeats_itself
     assert not replace(
-        old, asked_twice={**dict.fromkeys(range(ENOUGH), False), 0: True}
+        old, asked_twice={**dict.fromkeys(range(ENOUGH_REPEATS), False), 0: True}
     ).repeats_itself
 
 
@@ -120,7 +120,7 @@ class Confident:
 
 @pytest.mark.parametrize(
     ("repeat", "shaken", "moved"),
-    [(ENOUGH, 0.0, "yes"), (ENOUGH, 1.0, "no sign"), (20, 0.0, "no sign")],
+    [(ENOUGH_REPEATS, 0.0, "yes"), (ENOUGH_REPEATS, 1.0, "no sign"), (20, 0.0, "no sign")],
 )
 def test_a_moved_confidence_is_proof_where_confidences_repeat(
     tmp_path: Path, repeat: int, shaken: float, moved: str

@@ -1,4 +1,4 @@
-"""The paper's study: its parts are right, it goes on where it was, and it says what it cannot do."""
+"""The paper's study: its parts are right, it resumes, and it says what it cannot do."""
 
 import json
 from dataclasses import replace
@@ -13,11 +13,14 @@ from masa.data.strata import Strata
 from masa.errors import DataError, UsageError
 from masa.inference.counts import recorded_answers, true_matrix, true_uncertainty
 from masa.records import Column
-from masa.research import book, paper
+from masa.research import book
+from masa.research.cases import CASES, PaperCase, loaded, told
+from masa.research.experiments import EXPERIMENTS, data_sets, find, wanted
+from masa.research.experiments.paper_bound import stopped
+from masa.research.experiments.speed import plain
 from masa.research.finding import Finding, Sheet
-from masa.research.paper import find, stopped
 from masa.research.published import Collection, Recording, save, stored
-from masa.research.study import CASES, Case, Study, loaded, one_run, plain, told
+from masa.research.study import PaperStudy, one_run
 from masa.sampling import stratified as sampler
 from masa.sampling.kernels import drawing as kernel
 
@@ -30,7 +33,10 @@ def made(
     labels: tuple[str, ...] = ("0", "1"),
     items: int = 400,
 ) -> None:
-    """Write a data set on which an API is right about four items of five, more often where a cheap model is sure."""
+    """Write a data set of APIs that are right about four items of five.
+
+    They are right more often where a cheap model is sure.
+    """
     rng = np.random.default_rng(len(name))
     truth = [labels[place] for place in rng.integers(0, len(labels), items)]
     sure = rng.random(items)
@@ -65,11 +71,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def study(folder: Path, tmp_path: Path) -> Study:
-    return Study(stored(folder), tmp_path / "parts", runs=40)
+def study(folder: Path, tmp_path: Path) -> PaperStudy:
+    return PaperStudy(stored(folder), tmp_path / "parts", runs=40)
 
 
-def test_the_trace_is_what_simulating_gives(study: Study) -> None:
+def test_the_trace_is_what_simulating_gives(study: PaperStudy) -> None:
     it = study.load(CASES[0])
     strata = Strata.build(it.data.label, difficulty=it.data.difficulty, levels=2)
     grid = np.array([20, 60, 200])
@@ -82,12 +88,12 @@ def test_the_trace_is_what_simulating_gives(study: Study) -> None:
     )
     assert spread.sum(axis=1) == pytest.approx(grid)
     # One run by hand: the losses of the queries that it spent.
-    plan = sampler.plan(strata, "masa", replacement=True)
-    recorded = recorded_answers(strata, it.answers, group=plan.group, factor=plan.factor)
-    state = kernel.new_state(plan.design, len(strata.items), len(recorded.cell_entry))
-    kernel.plant(plan.design, plan.rule, state)
+    scheme = sampler.scheme(strata, "masa", replacement=True)
+    recorded = recorded_answers(strata, it.answers, group=scheme.group, factor=scheme.factor)
+    state = kernel.new_state(scheme.design, len(strata.items), len(recorded.cell_entry))
+    kernel.plant(scheme.design, scheme.rule, state)
     seen = np.zeros(len(state.counts) + 1, np.int32)
-    kernel.advance(plan.design, recorded, plan.rule, state, seen, kernel.run_key(0, 0), 60)
+    kernel.advance(scheme.design, recorded, scheme.rule, state, seen, kernel.run_key(0, 0), 60)
     n, p = state.issued, strata.weight
     true = true_uncertainty(strata, it.answers, replacement=True)
     guessed = np.array(
@@ -98,7 +104,7 @@ def test_the_trace_is_what_simulating_gives(study: Study) -> None:
     )
 
 
-def test_the_plain_version_and_one_run_estimate_the_same_matrix(study: Study) -> None:
+def test_the_plain_version_and_one_run_estimate_the_same_matrix(study: PaperStudy) -> None:
     it = study.load(CASES[0])
     strata = Strata.build(it.data.label, difficulty=it.data.difficulty, levels=2)
     truth = true_matrix(strata, it.answers).values
@@ -125,7 +131,7 @@ def test_the_bound_stops_where_it_is_small_enough() -> None:
 def test_told_changes_are_as_many_as_the_paper_says() -> None:
     label = Column("label", ("0", "1"), np.repeat([0, 1], 500).astype(np.int32))
     said = Column("new", ("0", "1"), np.tile([0, 0, 1, 0, 0], 200).astype(np.int32))
-    case = Case("a", "d", 0, 0, 0, (("1", "0", "=", 0.1), ("0", "=", "9", 0.05)))
+    case = PaperCase("a", "d", 0, 0, 0, (("1", "0", "=", 0.1), ("0", "=", "9", 0.05)))
     now = told(label, said, case, np.random.default_rng(0))
     text = np.array(now.values)[now.codes]
     before = np.array(said.values)[said.codes]
@@ -161,7 +167,7 @@ def test_everything_is_written_and_nothing_is_done_twice(
     ]
     assert cli.main(words) == 0
     first = json.loads(capsys.readouterr().out)
-    assert list(first) == list(paper.EXPERIMENTS)
+    assert list(first) == list(EXPERIMENTS)
     assert "two dates" in first["shifts"]["skipped"]
     assert [row["case"] for row in first["table1"]["tables"]["table1"]] == [
         "amazon yelp",
@@ -183,7 +189,7 @@ def test_everything_is_written_and_nothing_is_done_twice(
     assert first == second
 
 
-def test_an_interrupted_study_goes_on_where_it_was(study: Study, tmp_path: Path) -> None:
+def test_an_interrupted_study_resumes_where_it_stopped(study: PaperStudy, tmp_path: Path) -> None:
     whole = find(replace(study, folder=tmp_path / "other", workers=1), "levels")
 
     def interrupt(what: str, done: float) -> None:
@@ -199,25 +205,27 @@ def test_an_interrupted_study_goes_on_where_it_was(study: Study, tmp_path: Path)
     assert again.made == len(again.cases) - kept
 
 
-def test_a_damaged_part_is_made_again(study: Study) -> None:
+def test_a_damaged_part_is_made_again(study: PaperStudy) -> None:
     first = find(study, "levels")
     for path in study.folder.iterdir():
         path.write_text(path.read_text()[:50])
     assert find(replace(study), "levels") == first
 
 
-def test_other_data_other_runs_and_other_seeds_are_other_parts(study: Study, folder: Path) -> None:
+def test_other_data_other_runs_and_other_seeds_are_other_parts(
+    study: PaperStudy, folder: Path
+) -> None:
     find(study, "levels")
     assert find(replace(study, made=0, seed=1), "levels") != find(study, "levels")
     made(folder, "yelp", items=500)
-    again = Study(stored(folder), study.folder, runs=40)
+    again = PaperStudy(stored(folder), study.folder, runs=40)
     find(again, "levels")
     assert again.made == 1
 
 
 def test_two_dates_give_the_overview_and_the_shifts(tmp_path: Path) -> None:
     made(tmp_path / "data", "yelp", dates=True)
-    study = Study(stored(tmp_path / "data"), tmp_path / "parts", runs=10)
+    study = PaperStudy(stored(tmp_path / "data"), tmp_path / "parts", runs=10)
     (sheet,) = find(study, "overview").sheets
     assert {row[2] for row in sheet.rows} == {"2020 to 2021"}
     found = find(study, "shifts")
@@ -254,7 +262,7 @@ def test_labels_and_words_cannot_run_anything_on_a_page(tmp_path: Path) -> None:
         dates=True,
         labels=("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'),
     )
-    study = Study(stored(tmp_path / "data"), tmp_path / "parts", runs=4)
+    study = PaperStudy(stored(tmp_path / "data"), tmp_path / "parts", runs=4)
     for what in ("shifts", "datasets"):
         book.write(find(study, what), tmp_path)
         looked = Scripts()
@@ -269,14 +277,14 @@ def test_bad_words_are_told(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UsageError, match="nothing called 'table2'"):
-        paper.wanted("table2")
+        wanted("table2")
     with pytest.raises(DataError, match="is not a folder"):
-        paper.data_sets(tmp_path / "nowhere", tmp_path)
+        data_sets(tmp_path / "nowhere", tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no data sets"):
-        paper.data_sets(tmp_path / "empty", tmp_path)
+        data_sets(tmp_path / "empty", tmp_path)
     with pytest.raises(UsageError, match="runs is 1"):
-        Study(stored(folder), tmp_path, runs=1)
+        PaperStudy(stored(folder), tmp_path, runs=1)
     (tmp_path / "file").write_text("")
     assert (
         cli.main(
@@ -339,12 +347,12 @@ def test_strange_data_is_no_defect(
         "--json",
     ]
     assert cli.main(words) == 0, capsys.readouterr().err
-    assert list(json.loads(capsys.readouterr().out)) == list(paper.EXPERIMENTS)
+    assert list(json.loads(capsys.readouterr().out)) == list(EXPERIMENTS)
 
 
 def test_what_the_data_does_not_have_is_skipped_with_the_reason(tmp_path: Path) -> None:
     made(tmp_path / "data", "reviews")
-    study = Study(stored(tmp_path / "data"), tmp_path / "parts", runs=4)
+    study = PaperStudy(stored(tmp_path / "data"), tmp_path / "parts", runs=4)
     for what in ("case-study", "table1", "tradeoffs", "levels", "convergence", "speed"):
         assert find(study, what).skipped
     assert "paper's." not in "".join(find(study, "datasets").words[1:2])
@@ -385,13 +393,15 @@ def test_answers_that_one_date_has_not_are_no_defect(tmp_path: Path) -> None:
         Collection("yelp", "sa", [str(place) for place in range(200)], truth, recordings, "made"),
         tmp_path,
     )
-    found = find(Study(stored(tmp_path), tmp_path / "parts", runs=4), "case-study")
+    found = find(PaperStudy(stored(tmp_path), tmp_path / "parts", runs=4), "case-study")
     kinds = {row[0] for row in found.sheets[2].rows}
     assert {"old", "true shift", "estimated shift"} <= kinds
     assert "neutral" in {row[2] for row in found.sheets[2].rows}
 
 
-def test_a_page_tells_where_it_comes_from_and_old_files_go(study: Study, tmp_path: Path) -> None:
+def test_a_page_tells_where_it_comes_from_and_old_files_go(
+    study: PaperStudy, tmp_path: Path
+) -> None:
     (tmp_path / "levels-old.csv").write_text("of before")
     book.write(find(study, "levels"), tmp_path, origin="40 runs, seed 0, data of <here>")
     assert not (tmp_path / "levels-old.csv").exists()
@@ -405,7 +415,7 @@ def test_what_a_file_says_of_itself_need_not_make_sense(tmp_path: Path, content:
     import duckdb
 
     duckdb.execute(
-        f"COPY (SELECT 'a' AS id, '0' AS label, '0' AS \"amazon.prediction\") TO '{tmp_path}/yelp.parquet' "
-        f"(FORMAT parquet, KV_METADATA {{masa: '{content}'}})"
+        "COPY (SELECT 'a' AS id, '0' AS label, '0' AS \"amazon.prediction\") "
+        f"TO '{tmp_path}/yelp.parquet' (FORMAT parquet, KV_METADATA {{masa: '{content}'}})"
     )
-    assert find(Study(stored(tmp_path), tmp_path / "parts", runs=4), "datasets").sheets[0].rows
+    assert find(PaperStudy(stored(tmp_path), tmp_path / "parts", runs=4), "datasets").sheets[0].rows

@@ -1,4 +1,4 @@
-"""Readers of what others published: whole downloads are read, broken ones are refused with the file and the line."""
+"""Readers of published predictions: whole downloads are read, broken ones refused with the line."""
 
 import csv
 import json
@@ -9,6 +9,8 @@ import pytest
 from masa.cli import main as cli
 from masa.errors import DataError, UsageError
 from masa.research import published
+from masa.research.published.frugalml import read_frugalml
+from masa.research.published.hapi import read_hapi
 
 IDS = [f"DIGIT_{number}.wav" for number in range(6)]
 LABELS = [0, 1, 2, 0, 1, 2]
@@ -17,11 +19,15 @@ SAID = {"0": [0, 1, 1, 0, 10, 2], "101": [0, 0, 2, 0, 1, 2]}
 
 @pytest.fixture
 def frugal(tmp_path: Path) -> Path:
-    """One data set in FrugalML's layout; as there, names end in a comma and their last line in nothing."""
+    """One data set in FrugalML's layout.
+
+    As there, names end in a comma and the last line has no line break.
+    """
     folder = tmp_path / "download" / "mlserviceperformance_AUDIOMNIST"
     folder.mkdir(parents=True)
     (folder / "meta.csv").write_text(
-        "Index,MLaaS(API),Cost per 10k utterance,label number\n0,Google,60,31\n101,GitHub(DeepSpeech),0.02,31\n"
+        "Index,MLaaS(API),Cost per 10k utterance,label number\n"
+        "0,Google,60,31\n101,GitHub(DeepSpeech),0.02,31\n"
     )
     for index, said in SAID.items():
         (folder / f"Model{index}_ImageName.txt").write_text("\n".join(f"{name}," for name in IDS))
@@ -39,7 +45,7 @@ def frugal(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hapi(tmp_path: Path) -> Path:
-    """Two data sets in HAPI's layout, one of them with several labels an item."""
+    """Two data sets in HAPI's layout, one of them with several labels per item."""
     tasks = tmp_path / "hapi" / "tasks"
     rows = []
     for date, shift in (("20-03-29", 0), ("21-02-16", 1)):
@@ -82,7 +88,7 @@ def test_frugalml_becomes_recorded_apis_with_prices(frugal: Path, tmp_path: Path
         ("google", 60.0),
         ("github-deepspeech", 0.02),
     ]
-    assert found.notes == ("amnist: google answered '10', which no item is labelled, 1 times",)
+    assert found.notes == ("amnist: google answered '10', which is no item's label, 1 times",)
     kept = published.save(found, tmp_path / "out")
     assert kept.recorded == ("google", "github-deepspeech")
     assert kept.confident == {"google", "github-deepspeech"}
@@ -96,12 +102,13 @@ def test_the_published_digits_are_those_of_the_parquet_file(frugalml: Path, tmp_
     raw = frugalml.parent / "frugalml-raw"
     if not raw.is_dir():
         pytest.skip(f"needs the sample of FrugalML's layout in {raw}")
-    (found,) = published.frugalml(raw)
+    (found,) = read_frugalml(raw)
     ours = published.save(found, tmp_path).path
     compare = (
         'SELECT count(*), bool_and(a.label = b.label AND a."ibm.prediction" = b."ibm.prediction"), '
         'max(abs(a."microsoft.confidence" - b."microsoft.confidence")) '
-        f"FROM read_parquet('{ours}') a JOIN read_parquet('{frugalml / 'digit.parquet'}') b USING (id)"
+        f"FROM read_parquet('{ours}') a "
+        f"JOIN read_parquet('{frugalml / 'digit.parquet'}') b USING (id)"
     )
     count, same, off = duckdb.execute(compare).fetchall()[0]
     assert (count, same) == (2000, True)
@@ -144,7 +151,7 @@ def test_the_published_digits_are_those_of_the_parquet_file(frugalml: Path, tmp_
         (
             "Model0_TrueLabel.txt",
             "version https://git-lfs.github.com/spec/v1\n",
-            "pointer of Git LFS",
+            "Git LFS pointer",
         ),
         ("Model0_TrueLabel.txt", b"\xff\xfe0\n", "Model0_TrueLabel.txt: not UTF-8 at byte 0"),
         ("meta.csv", None, "meta.csv does not exist"),
@@ -182,7 +189,7 @@ def test_a_broken_download_names_the_file_and_the_line(
 
 def test_partial_leaves_out_models_that_are_missing_and_says_so(frugal: Path) -> None:
     (frugal / "Model0_PredictedLabel.txt").unlink()
-    (found,) = published.frugalml(frugal, partial=True)
+    (found,) = read_frugalml(frugal, partial=True)
     assert [one.name for one in found.recordings] == ["github-deepspeech"]
     assert "left out" in found.notes[0]
     assert "Model0_PredictedLabel.txt" in found.notes[0]
@@ -196,7 +203,7 @@ def test_hapi_becomes_two_dates_in_the_order_of_the_labels(hapi: Path, tmp_path:
     assert yelp.recordings[0].price == 2.5
     assert not coco.recordings
     assert coco.notes == (
-        "left out: coco has several labels an item, and a confusion matrix is of one",
+        "left out: coco has several labels per item, and a confusion matrix needs one",
     )
     assert published.save(yelp, tmp_path).pairs == (("google@20-03-29", "google@21-02-16"),)
     assert published.layout_of(hapi) == "hapi"
@@ -207,24 +214,24 @@ def test_a_truncated_or_mismatched_hapi_file_is_named(hapi: Path) -> None:
     whole = file.read_text()
     file.write_text(whole[:100])
     with pytest.raises(DataError, match=r"21-02-16.json, line 1, column \d+: not JSON"):
-        list(published.hapi(hapi))
+        list(read_hapi(hapi))
     records = json.loads(whole)
     file.write_text(json.dumps(records[1:]))
     with pytest.raises(
         DataError, match=r"21-02-16.json: no answer about 1 items of .*labels.json: 'DIGIT_5.wav'"
     ):
-        list(published.hapi(hapi))
-    (found, _) = published.hapi(hapi, partial=True)
+        list(read_hapi(hapi))
+    (found, _) = read_hapi(hapi, partial=True)
     assert list(found.ids) == IDS[:5]
     file.write_text(json.dumps([*records, records[0]]))
     with pytest.raises(DataError, match=r"row 7: 'DIGIT_5.wav' again, first in row 1"):
-        list(published.hapi(hapi))
+        list(read_hapi(hapi))
     file.write_text(json.dumps([{"example_id": "x"}]))
     with pytest.raises(DataError, match="record 1: no 'predicted_label'"):
-        list(published.hapi(hapi))
+        list(read_hapi(hapi))
     file.unlink()
     with pytest.raises(DataError, match=r"21-02-16.json is missing, which .*meta.csv line 3 names"):
-        list(published.hapi(hapi))
+        list(read_hapi(hapi))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +239,7 @@ def test_a_truncated_or_mismatched_hapi_file_is_named(hapi: Path) -> None:
     [
         ('[{"example_id": "x", "true_label": ' + "9" * 5000 + "}]", "not JSON that can be read"),
         ([{"example_id": "x", "true_label": "<invalid>"}], "'<invalid>' cannot be a label"),
-        ([{"example_id": "x", "true_label": "\ud800"}], "not a text that UTF-8 can write"),
+        ([{"example_id": "x", "true_label": "\ud800"}], "cannot be written as UTF-8"),
         ([{"example_id": "x", "true_label": None}], "'' cannot be a label"),
         ([], "not a list of records"),
     ],
@@ -258,10 +265,10 @@ def test_an_index_may_begin_with_a_byte_order_mark_and_must_list_something(hapi:
     meta = hapi / "tasks" / "meta.csv"
     meta.write_text(meta.read_text(), encoding="utf-8-sig")
     assert published.layout_of(hapi) == "hapi"
-    assert len(list(published.hapi(hapi))) == 2
+    assert len(list(read_hapi(hapi))) == 2
     meta.write_text(meta.read_text(encoding="utf-8-sig").splitlines()[0] + "\n")
     with pytest.raises(DataError, match="lists no predictions"):
-        list(published.hapi(hapi))
+        list(read_hapi(hapi))
 
 
 def test_dates_come_in_the_order_of_the_table_not_of_the_alphabet(tmp_path: Path) -> None:
@@ -350,11 +357,11 @@ def test_an_index_cannot_lead_outside_its_folder(hapi: Path, tmp_path: Path) -> 
     meta.write_text(
         meta.read_text().replace("sa/yelp/google_sa/21-02-16.json", "../../secret.json")
     )
-    (found, _) = published.hapi(hapi)
+    (found, _) = read_hapi(hapi)
     assert len(found.recordings) == 2
     meta.write_text(meta.read_text().replace("sa,yelp", "sa,../../.."))
     with pytest.raises(DataError, match="leads outside of the download"):
-        list(published.hapi(hapi))
+        list(read_hapi(hapi))
 
 
 def test_free_text_is_parsed_to_the_last_label_in_brackets(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import masa
 from masa.cli.main import main
 from masa.clients.replay import ReplayClient
-from masa.data.baseline_answers import BaselineAnswers, evenly, narrowed
+from masa.data.baseline_answers import BaselineAnswers, evenly_weighted, narrowed
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.inference.counts import true_matrix
@@ -110,7 +110,7 @@ def test_all_known_items_leave_the_doubt_of_a_sample(now: str) -> None:
     truth, errors, variances = change(data, "second", now), [], []
     for seed in range(150):
         places = np.sort(np.random.default_rng(seed).choice(ITEMS, 500, replace=False))
-        weight, extra_variance = evenly(data, places, 3)
+        weight, extra_variance = evenly_weighted(data, places, 3)
         assert weight.sum() == pytest.approx(1.0)
         then = Column(old.name, old.values, old.codes[places])
         kept, known = narrowed(

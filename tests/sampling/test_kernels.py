@@ -74,25 +74,27 @@ class Fast:
         key: int,
         scores: Floats,
     ) -> None:
-        self.plan = sampler.plan(strata, method, replacement=replacement, a=a, uncertainty=scores)
+        self.scheme = sampler.scheme(
+            strata, method, replacement=replacement, a=a, uncertainty=scores
+        )
         self.recorded = recorded_answers(
-            strata, answers, group=self.plan.group, factor=self.plan.factor
+            strata, answers, group=self.scheme.group, factor=self.scheme.factor
         )
         self.state = kernel.new_state(
-            self.plan.design, len(strata.items), len(self.recorded.cell_entry)
+            self.scheme.design, len(strata.items), len(self.recorded.cell_entry)
         )
         self.key = np.uint64(key)
         self.seen = np.zeros(len(self.state.counts) + 1, np.int32)
-        kernel.plant(self.plan.design, self.plan.rule, self.state)
+        kernel.plant(self.scheme.design, self.scheme.rule, self.state)
 
     def step(self) -> int:
         return kernel.advance(
-            self.plan.design, self.recorded, self.plan.rule, self.state, self.seen, self.key, 1
+            self.scheme.design, self.recorded, self.scheme.rule, self.state, self.seen, self.key, 1
         )
 
     def entries(self) -> Floats:
         entries = np.zeros(len(self.recorded.truth))
-        kernel.add_up(self.plan.design, self.recorded, self.state, self.seen, entries)
+        kernel.add_up(self.scheme.design, self.recorded, self.state, self.seen, entries)
         return entries
 
 
@@ -172,9 +174,9 @@ def test_simulate_gives_the_errors_of_the_steps(case: tuple[Strata, Column]) -> 
         fresh = Fast(strata, answers, method, replacement=False, a=1.0, key=0, scores=scores)
         sums = np.zeros((2, len(fresh.recorded.truth)))
         asked = kernel.simulate(
-            fresh.plan.design,
+            fresh.scheme.design,
             fresh.recorded,
-            fresh.plan.rule,
+            fresh.scheme.rule,
             fresh.state,
             keys,
             checkpoints,
@@ -226,9 +228,9 @@ def test_mean_squared_errors_agree_with_closed_forms(
     errors = np.zeros((runs, len(stops)), np.float32)
     checkpoints = np.array([(stop, -1) for stop in stops])
     kernel.simulate(
-        fast.plan.design,
+        fast.scheme.design,
         fast.recorded,
-        fast.plan.rule,
+        fast.scheme.rule,
         fast.state,
         keys,
         checkpoints,

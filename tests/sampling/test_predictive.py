@@ -18,6 +18,7 @@ from masa.inference.inverse_probability import weighed
 from masa.records import Answer, Column, Floats, Query
 from masa.replays.replay import replay
 from masa.sampling.draws import Draws
+from masa.sampling.kernels import change_model
 from masa.sampling.kernels import predictive as kernel
 from masa.sampling.kernels.drawing import run_key
 from masa.sampling.layout import Layout
@@ -98,10 +99,12 @@ def features(layout: Layout, item: int) -> Floats:
         (len(cells.label), cell),
     ):
         one = np.zeros(size)
-        one[at] = kernel.KIND
+        one[at] = change_model.KIND_SCALE
         parts.append(one)
     words = np.zeros(layout.prior.vocabulary)
-    words[items.words[items.word_start[item] : items.word_start[item + 1]]] = kernel.WORD
+    words[items.words[items.word_start[item] : items.word_start[item + 1]]] = (
+        change_model.WORD_SCALE
+    )
     return np.concatenate([*parts, words])
 
 
@@ -110,7 +113,7 @@ def test_the_model_is_the_ridge_regression_that_it_says_it_is(case: Case) -> Non
     asked = np.arange(0, 400, 4, dtype=np.int32)
     soft = changed(case.target[asked], None, np.full(len(asked), np.nan))
     x = np.array([features(layout, int(item)) for item in asked])
-    prior = kernel.coefficients(layout.cells, layout.goal, layout.prior)
+    prior = change_model.prior_model(layout.cells, layout.goal, layout.prior)
 
     def loss(model: Floats) -> tuple[float, Floats]:
         z = x @ model
@@ -120,10 +123,10 @@ def test_the_model_is_the_ridge_regression_that_it_says_it_is(case: Case) -> Non
         ), x.T @ missed + model - prior
 
     best = minimize(loss, prior, jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
-    found = kernel.fit(layout.items, layout.cells, layout.goal, layout.prior, asked, soft)
+    found = change_model.fit(layout.items, layout.cells, layout.goal, layout.prior, asked, soft)
     np.testing.assert_allclose(x @ found, x @ best, atol=0.02)
     assert loss(found)[0] - loss(best)[0] < 1e-3
-    assert kernel.logit(layout.items, layout.cells, layout.goal, found, 7) == pytest.approx(
+    assert change_model.logit(layout.items, layout.cells, layout.goal, found, 7) == pytest.approx(
         features(layout, 7) @ found
     )
 
@@ -145,9 +148,9 @@ def test_the_variance_is_that_of_the_predicted_answer(case: Case) -> None:
             new=case.new.values,
         )
         target = case.target[asked]
-        moment = kernel.moments(layout.items, layout.cells, layout.goal, asked, target)
+        moment = change_model.moments(layout.items, layout.cells, layout.goal, asked, target)
         answers = len(layout.names)
-        share = np.full(answers, kernel.SEEN / answers)
+        share = np.full(answers, change_model.PRIOR_CHANGES / answers)
         np.add.at(share, target[target >= 0], 1.0)
         share /= share.sum()
         cells = layout.cells
@@ -164,7 +167,9 @@ def test_the_variance_is_that_of_the_predicted_answer(case: Case) -> None:
             seen = np.bincount(
                 target[(layout.items.cell[asked] == cell) & (target >= 0)], minlength=answers
             )
-            to = (seen + kernel.SEEN * usual) / (seen.sum() + kernel.SEEN)
+            to = (seen + change_model.PRIOR_CHANGES * usual) / (
+                seen.sum() + change_model.PRIOR_CHANGES
+            )
             weights = layout.goal.weights[cells.label[cell]]
             assert moment[cell, 0] == weights[cells.old[cell]]
             assert moment[cell, 1] == pytest.approx(weights @ to)
@@ -178,11 +183,15 @@ def test_chances_add_up_to_the_batch_and_none_is_above_one(case: Case, size: int
     done = np.zeros(400, np.bool_)
     done[::7] = True
     asked = np.flatnonzero(done).astype(np.int32)
-    model = kernel.fit(
+    model = change_model.fit(
         layout.items, layout.cells, layout.goal, layout.prior, asked, np.ones(len(asked))
     )
-    moment = kernel.moments(layout.items, layout.cells, layout.goal, asked, case.target[asked])
-    chance = kernel.chances(layout.items, layout.cells, layout.goal, model, moment, done, size)
+    moment = change_model.moments(
+        layout.items, layout.cells, layout.goal, asked, case.target[asked]
+    )
+    chance = kernel.inclusion_probabilities(
+        layout.items, layout.cells, layout.goal, model, moment, done, size
+    )
     left = int((~done).sum())
     assert chance.sum() == pytest.approx(min(size, left))
     assert not chance[done].any()

@@ -30,30 +30,32 @@ OBJECTIVES = [
 class Twin:
     """One assessment by the book: every sum afresh, every time."""
 
-    def __init__(self, design: kernel.Design, new: list[int], old: list[int], key: int) -> None:
+    def __init__(
+        self, design: kernel.ShrunkenDesign, new: list[int], old: list[int], key: int
+    ) -> None:
         self.design, self.new, self.old, self.key = design, new, old, key
         self.strata = [
             list(range(first, last))
             for first, last in zip(design.start[:-1], design.start[1:], strict=True)
         ]
         self.asked: list[list[int]] = [[] for _ in self.strata]
-        self.renewed, self.common, self.lean = 0, 0.0, 0.0
+        self.renewed, self.common, self.coefficient = 0, 0.0, 0.0
         self.renew()
 
-    def vectors(self, s: int, lean: float) -> Floats:
-        """The answers less lean times the old ones, with the goal's weights: (n, P) or (n, 1)."""
+    def vectors(self, s: int, coefficient: float) -> Floats:
+        """The residuals, new less coefficient times old, with the goal's weights: (n, P) or (n, 1)."""
         design, weights = self.design, self.design.goal[self.design.label[s]]
         rows = []
         for position in self.asked[s]:
             row = np.zeros(len(weights))
             row[self.new[position]] += weights[self.new[position]]
             if self.old[position] >= 0:
-                row[self.old[position]] -= lean * weights[self.old[position]]
+                row[self.old[position]] -= coefficient * weights[self.old[position]]
             rows.append([row.sum()] if design.linear else row)
         return np.array(rows)
 
-    def squares(self, s: int, lean: float) -> float:
-        found = self.vectors(s, lean)
+    def squares(self, s: int, coefficient: float) -> float:
+        found = self.vectors(s, coefficient)
         return float(((found - found.mean(axis=0)) ** 2).sum())
 
     def renew(self) -> None:
@@ -66,7 +68,7 @@ class Twin:
                 x = y - less
                 best[0] += factor * float(((y - y.mean(axis=0)) * (x - x.mean(axis=0))).sum())
                 best[1] += factor * float(((x - x.mean(axis=0)) ** 2).sum())
-        self.lean = min(1.0, max(0.0, best[0] / best[1])) if best[1] > 1e-300 else 0.0
+        self.coefficient = min(1.0, max(0.0, best[0] / best[1])) if best[1] > 1e-300 else 0.0
         some = [s for s, asked in enumerate(self.asked) if asked]
         answers = sum(map(len, self.asked))
         scale = (
@@ -74,23 +76,23 @@ class Twin:
             if answers
             else 1.0
         )
-        total = sum(self.squares(s, self.lean) for s in some)
+        total = sum(self.squares(s, self.coefficient) for s in some)
         self.common = (total + scale) / (sum(len(self.asked[s]) - 1 for s in some) + 2)
         self.renewed = answers
 
     def step(self) -> int | None:
         scores = []
         for s, asked in enumerate(self.asked):
-            n, urge = len(asked), self.design.urge[s]
-            if urge == 0 or n == len(self.strata[s]):
+            n, priority = len(asked), self.design.priority[s]
+            if priority == 0 or n == len(self.strata[s]):
                 scores.append(-1.0)
             elif n < 2:
-                scores.append(1e6 * (2 - n) + urge)
+                scores.append(1e6 * (2 - n) + priority)
             else:
-                shrunk = (self.squares(s, self.lean) + self.design.kappa * self.common) / (
+                shrunk = (self.squares(s, self.coefficient) + self.design.kappa * self.common) / (
                     n - 1 + self.design.kappa
                 )
-                scores.append(urge * sqrt(shrunk / (n * (n + 1))))
+                scores.append(priority * sqrt(shrunk / (n * (n + 1))))
         if max(scores) < 0:
             return None
         s = int(np.argmax(np.round(scores, 15)))
@@ -115,14 +117,14 @@ class Twin:
                 each = self.design.weight[s] * weight[label] / covered[label] / len(asked)
                 result[label, self.new[position]] += each
                 if self.old[position] >= 0:
-                    result[label, self.old[position]] -= self.lean * each
+                    result[label, self.old[position]] -= self.coefficient * each
             if asked:
                 result[label] += (
-                    self.lean
+                    self.coefficient
                     * self.design.weight[s]
                     * weight[label]
                     / covered[label]
-                    * self.design.known[s]
+                    * self.design.baseline_share[s]
                 )
         return result
 
@@ -284,8 +286,11 @@ def test_prices_steer_queries() -> None:
     assert 10 <= sum(asked) <= 30
 
 
-def test_lean_is_what_the_estimate_uses() -> None:
-    """In strata of several old answers the old ones are leaned on: with nothing changed two answers are as good as all."""
+def test_the_coefficient_is_what_the_estimate_uses() -> None:
+    """In strata of several old answers these explain the new ones.
+
+    If nothing changed, two answers are as good as all.
+    """
     rng = np.random.default_rng(2)
     label = Column("label", ("l0", "l1"), rng.integers(0, 2, 500).astype(np.int32))
     old = Column("old", ("l0", "l1"), rng.integers(0, 2, 500).astype(np.int32))

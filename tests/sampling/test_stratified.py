@@ -52,20 +52,22 @@ def state(one: Sampler) -> tuple[object, ...]:
 def test_a_live_sampler_asks_what_the_first_replay_asks(method: str, replacement: bool) -> None:
     strata, answers = case()
     live = Sampler(strata, method=method, seed=7, replacement=replacement)
-    plan = sampler.plan(strata, method, replacement=replacement)
-    recorded = recorded_answers(strata, answers, group=plan.group, factor=plan.factor)
-    state = kernel.new_state(plan.design, len(strata.items), len(recorded.cell_entry))
-    kernel.plant(plan.design, plan.rule, state)
+    scheme = sampler.scheme(strata, method, replacement=replacement)
+    recorded = recorded_answers(strata, answers, group=scheme.group, factor=scheme.factor)
+    state = kernel.new_state(scheme.design, len(strata.items), len(recorded.cell_entry))
+    kernel.plant(scheme.design, scheme.rule, state)
     key, seen = np.uint64(kernel.run_key(7, 0)), np.zeros(len(state.counts) + 1, np.int32)
     for _ in range(290):
         (query,) = live.ask(1)
         assert (
             query.item
-            == strata.items[kernel.advance(plan.design, recorded, plan.rule, state, seen, key, 1)]
+            == strata.items[
+                kernel.advance(scheme.design, recorded, scheme.rule, state, seen, key, 1)
+            ]
         )
         live.tell(answered(query, answers))
     entries = np.zeros(len(recorded.truth))
-    kernel.add_up(plan.design, recorded, state, seen, entries)
+    kernel.add_up(scheme.design, recorded, state, seen, entries)
     found = estimated_matrix(live.tally())
     assert np.sort(found.values[found.values > 0]) == pytest.approx(np.sort(entries[entries > 0]))
 

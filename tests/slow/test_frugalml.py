@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from masa.research.paper import table1
+from masa.research.cases import CASES
+from masa.research.cases import PaperCase as Case
+from masa.research.experiments.table1 import table1
 from masa.research.published import Stored, stored
-from masa.research.study import CASES, Case, Study
+from masa.research.study import PaperStudy as Study
 
 # Queries for a Frobenius error of 1% in 95% of runs, measured by an independent prototype with 4,000 runs: with replacement
 # uniform, post-stratified, masa, optimal; then masa asking each item once.

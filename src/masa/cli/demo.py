@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from masa.data.strata import Strata
 from masa.errors import MissingPackageError, UsageError
 from masa.inference.counts import true_matrix
 from masa.records import Assessment, Floats, Shift
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 STORY = """\
 An API on this machine reads handwritten digits (scikit-learn's), for 0.001 a call, up to 300 calls a second. Now and then it says
@@ -117,6 +120,23 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None, quiet: bo
         true_matrix(strata, data.predictions[name]) for name in ("old.prediction", "new.prediction")
     )
     return Demo(Assessment.from_dict(json.loads(done.stdout)), Shift(old, new), data)
+
+
+def shown(result: Demo) -> "RenderableType":
+    """Lay out the assessment, and the truth beside it."""
+    from rich.console import Group
+
+    from masa.report import terminal
+
+    found = result.found
+    parts = [terminal.assessment(found)]
+    if found.shift is not None:
+        parts.append("\nThe truth, which masa did not see\n")
+        truth = terminal.estimate(
+            found.shift, result.true, queries=found.queries, items=found.items
+        )
+        parts.append(truth)
+    return Group(*parts)
 
 
 def _masa(

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from masa.data.files import Profile, Table
 from masa.errors import UsageError
@@ -32,6 +33,15 @@ class Guess:
     input: tuple[str, ...]
     predictions: tuple[str, ...]
     difficulty: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `masa init --json` prints."""
+        return {
+            "label": self.label,
+            "id": self.id,
+            "input": list(self.input),
+            "difficulty": self.difficulty,
+        }
 
 
 def guess(profiles: list[Profile]) -> Guess:

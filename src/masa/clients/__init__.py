@@ -1,7 +1,8 @@
-"""Clients: each takes an item to an API and brings back a label.
+"""Clients: each sends an item to an API and brings back a label.
 
-A client is made from its name in masa.toml or on the command line: `replay:COLUMN`, `python:module:function`, `http`,
-`openai`, or one that an installed package offers under the entry point group `masa.clients`.
+A client is made from its name in masa.toml or on the command line: `replay:COLUMN`,
+`python:module:function`, `http`, `openai`, or one that an installed package offers under the
+entry point group `masa.clients`.
 """
 
 import functools
@@ -29,30 +30,34 @@ KINDS = ("replay", *BUILT_IN)
 
 @runtime_checkable
 class Client(Protocol):
-    """What masa needs of an API.
+    """What masa needs from an API.
 
-    `ask` raises `masa.errors.Refused`, `Failed`, `Rejected` or `Fatal` where there is no answer; it does not retry.
+    Where there is no answer, `ask` raises `masa.errors.Refused`, `Failed`, `Rejected` or `Fatal`;
+    it does not try again.
     """
 
     @property
     def columns(self) -> Sequence[str]:
-        """The input columns it needs; more may be given."""
+        """The input columns it needs; an item may have more."""
 
     @property
     def priced(self) -> bool:
         """Whether calls have a price; if not, only queries are counted."""
 
     def price(self, item: Item) -> int:
-        """Give the most that a call about an item may cost, in billionths."""
+        """Return the most that a call about an item may cost, in billionths."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Tell what makes its answers comparable: the API, the prompt, the parser; no secrets."""
+        """Describe what makes its answers comparable: the API, the prompt, the parser; no secrets.
+
+        The description is stored with a run.
+        """
 
     async def ask(self, item: Item) -> Reply:
         """Ask about one item, once."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,63 +73,69 @@ class Context:
 
 
 Factory = Callable[[str, Mapping[str, Any], Context], Client]
-"""(what follows the colon of its name, its options, context)"""
+"""Makes a client from what follows the colon of its name, its options and the context."""
 
 
 def offered() -> dict[str, str]:
-    """Give the names of all clients that can be made and who offers them."""
-    return dict.fromkeys(KINDS, "masa") | {
-        point.name: point.value for point in entry_points(group=GROUP)
-    }
+    """Return the names of all clients that can be made, and who offers them."""
+    plugins = {point.name: point.value for point in entry_points(group=GROUP)}
+    return dict.fromkeys(KINDS, "masa") | plugins
 
 
 def make(name: str, options: Mapping[str, Any], context: Context) -> Client:
     """Make a client from its name and options."""
     kind, _, argument = name.partition(":")
+    factory: Factory
     if kind in BUILT_IN:
-        factory: Factory = import_module(BUILT_IN[kind]).make
-    else:
-        points = [point for point in entry_points(group=GROUP) if point.name == kind]
-        if not points:
-            close = get_close_matches(kind, list(offered()), 1)
-            known = ", ".join(offered())
-            raise ConfigError(
-                f"there is no client {kind!r}",
-                hint=f"did you mean {close[0]!r}?" if close else f"there are {known}",
-            )
-        factory = points[0].load()
-    return factory(argument, options, context)
+        factory = import_module(BUILT_IN[kind]).make
+        return factory(argument, options, context)
+    for point in entry_points(group=GROUP):
+        if point.name == kind:
+            factory = point.load()
+            return factory(argument, options, context)
+    hint = f"there are {', '.join(offered())}"
+    if close := get_close_matches(kind, list(offered()), 1):
+        hint = f"did you mean {close[0]!r}?"
+    raise ConfigError(f"there is no client {kind!r}", hint=hint)
 
 
 def identity(function: Any) -> str:
-    """Give a name that is the same in every process, and another one for another function of the same name.
+    """Return a name for a function that is the same in every process.
 
-    It is stored, so what a function was given, which may be a key, is only in a hash.
+    Another function of the same name has another identity: its source and the plain values that
+    it was given are hashed. They are only hashed because the identity is stored and one of them
+    may be a key.
 
     >>> identity(len)
     'builtins.len'
     """
     if isinstance(function, functools.partial):
-        return f"{identity(function.func)}.{_hash('', [*function.args, *sorted(function.keywords.items())])}"
-    named = function if hasattr(function, "__qualname__") else type(function)
+        values = [*function.args, *sorted(function.keywords.items())]
+        return f"{identity(function.func)}.{_hash('', values)}"
+    named = function
+    if not hasattr(function, "__qualname__"):
+        named = type(function)
     name = f"{named.__module__}.{named.__qualname__}"
-    cells = []
+    values = []
     for cell in getattr(function, "__closure__", None) or ():
-        with suppress(ValueError):  # A cell that is still empty.
-            cells.append(cell.cell_contents)
+        with suppress(ValueError):  # The cell is still empty.
+            values.append(cell.cell_contents)
     with suppress(OSError, TypeError):
-        name += f".{_hash(inspect.getsource(named), cells)}"
+        name += f".{_hash(inspect.getsource(named), values)}"
     return name
 
 
 def _hash(text: str, values: list[Any]) -> str:
-    """Hash a text and the plain values among these; the addresses of others would differ from process to process."""
+    """Hash a text and the plain values among these.
+
+    Other values are left out: their addresses would differ from process to process.
+    """
     plain = [value for value in values if isinstance(value, str | int | float | bool | tuple)]
     return hashlib.sha256(f"{text}{plain!r}".encode()).hexdigest()[:8]
 
 
 class Function:
-    """A client made of a plain function: it is given the item and gives a label or a reply."""
+    """A client made from a plain function, which takes the item and returns a label or a reply."""
 
     columns: Sequence[str] = ()
     priced = False
@@ -136,7 +147,7 @@ class Function:
         self._name = name or identity(function)
 
     def price(self, _: Item) -> int:
-        """Give none: it is not known."""
+        """Return 0: the price is not known."""
         return 0
 
     def describe(self) -> Mapping[str, Any]:
@@ -148,4 +159,4 @@ class Function:
         return await self._call(item)
 
     async def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing: there are no connections."""

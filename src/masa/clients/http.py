@@ -1,4 +1,4 @@
-"""Any API that takes JSON over HTTP and gives a label back."""
+"""Any API that takes JSON over HTTP and returns a label."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from masa.clients import Context
-from masa.clients.options import QUERIES_ONLY, Price, Settings, checked
+from masa.clients.options import QUERIES_ONLY, OptionsModel, Price, checked, whole_price
 from masa.clients.secrets import (
     SECRET,
     Secrets,
@@ -30,10 +30,13 @@ from masa.errors import ConfigError, Failed, Fatal
 from masa.records import Item, Reply
 
 TELLING = 5
-"""If so many answers have no label where the settings say it is, and none has one, the settings are wrong."""
+"""The settings are wrong if this many answers have no label where it should be, and none has."""
+
+MOST_PATH = 200
+"""The most characters of a path that an outline shows."""
 
 
-class Options(Settings):
+class HttpOptions(OptionsModel):
     """The keys of `[api]` for `client = "http"`."""
 
     url: str
@@ -48,89 +51,100 @@ class Options(Settings):
     labels: dict[str, str] = Field(default_factory=dict)
     """what the API calls a label -> what the data calls it"""
     missing: str | None = None
-    """the label where the path leads nowhere: for APIs that leave it out when they recognise nothing"""
+    """the label where the path leads nowhere: some APIs leave it out if they recognise nothing"""
     price: Price = None
     timeout: float = Field(default=30.0, gt=0, le=3600)
 
 
 class Http:
-    """A client made of a URL, a body with places for the item's inputs, and paths into the answer."""
+    """A client made from a URL, a body with places for the inputs, and paths into the answer."""
 
-    def __init__(self, options: Options, context: Context) -> None:
-        self.columns: Sequence[str] = [
-            name
-            for name in dict.fromkeys(places(options.body) + places(options.url))
-            if name != "input"
-        ]
+    def __init__(self, options: HttpOptions, context: Context) -> None:
         self._options = options
         self._secrets = Secrets(context.environment)
-        self._url, self._placed = self._secrets.fill(options.url), bool(places(options.url))
+        named = dict.fromkeys(places(options.body) + places(options.url))
+        self.columns: Sequence[str] = [name for name in named if name != "input"]
+        self.priced = isinstance(options.price, int)
+        self._url = self._secrets.fill(options.url)
+        self._url_has_places = bool(places(options.url))
         self._headers = {name: self._secrets.fill(value) for name, value in options.headers.items()}
         self._body = _with_secrets(options.body, self._secrets)
         self._label = Path(options.label)
-        self._confidence = Path(options.confidence) if options.confidence else None
+        self._confidence: Path | None = None
+        if options.confidence:
+            self._confidence = Path(options.confidence)
         self._web = Web(timeout=options.timeout, secrets=self._secrets)
-        self.priced = isinstance(options.price, int)
-        self._with = self._without = 0
+        self._with_label = 0
+        self._without_label = 0
 
     def price(self, _: Item) -> int:
-        """Give the price of a call; it is the same for every item."""
-        return self._options.price if isinstance(self._options.price, int) else 0
+        """Return the price of a call, which is the same for every item."""
+        return whole_price(self._options.price)
 
     def describe(self) -> Mapping[str, Any]:
-        """Tell the URL, the body and the paths, as they are written in the settings."""
+        """Describe the URL, the body and the paths, as they are written in the settings."""
         options = self._options
         parser = {"label": options.label, "labels": options.labels, "missing": options.missing}
         headers = {
             name: value for name, value in options.headers.items() if not SECRET.search(name)
         }
-        api = f"{options.method} {options.url}" + (f" {headers}" if headers else "")
+        api = f"{options.method} {options.url}"
+        if headers:
+            api += f" {headers}"
         return {"api": api, "prompt": options.body, "parser": parser}
 
     async def ask(self, item: Item) -> Reply:
         """Send one request."""
         values = values_of(item)
-        url = (
-            filled(self._url, {name: quote(text, safe="") for name, text in values.items()})
-            if self._placed
-            else self._url
-        )
-        body = None if self._body is None else filled(self._body, values)
+        url = self._url
+        if self._url_has_places:
+            url = filled(url, {name: quote(text, safe="") for name, text in values.items()})
+        body = filled(self._body, values)
         response = await self._web.send(self._options.method, url, headers=self._headers, body=body)
-        try:
-            found = self._label.of(response.content)
-        except LookupError as exc:
-            if self._options.missing is None:
-                self._without += 1
-                if self._without >= TELLING and not self._with:
-                    raise Fatal(
-                        f"no answer has {self._label.text!r}",
-                        hint=f"it has {outline(response.content)}; correct label in [api]",
-                    ) from exc
-                raise Failed(f"an answer without {self._label.text!r}") from exc
-            found = self._options.missing
-        else:
-            self._with += 1
-        confidence = self._number(response)
+        found = self._found(response)
+        confidence = self._confidence_in(response)
         if isinstance(found, dict):
             found, confidence = _largest(found)
-        label = None if isinstance(found, list) else as_text(found)
+        label = None
+        if not isinstance(found, list):
+            label = as_text(found)
         if label is not None:
             label = self._options.labels.get(label, self._secrets.hide(label))
-        version = self._version(response)
-        return Reply(label, confidence, None if version is None else self._secrets.hide(version))
+        version = self._version_in(response)
+        if version is not None:
+            version = self._secrets.hide(version)
+        return Reply(label, confidence, version)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._web.close()
 
-    def _number(self, response: Response) -> float | None:
+    def _found(self, response: Response) -> Any:
+        """Return what is in the answer where the label should be."""
         try:
-            return _finite(self._confidence.of(response.content)) if self._confidence else None
+            found = self._label.of(response.content)
+        except LookupError as exc:
+            if self._options.missing is not None:
+                return self._options.missing
+            self._without_label += 1
+            if self._without_label >= TELLING and not self._with_label:
+                raise Fatal(
+                    f"no answer has {self._label.text!r}",
+                    hint=f"it has {outline(response.content)}; correct label in [api]",
+                ) from exc
+            raise Failed(f"an answer without {self._label.text!r}") from exc
+        self._with_label += 1
+        return found
+
+    def _confidence_in(self, response: Response) -> float | None:
+        if self._confidence is None:
+            return None
+        try:
+            return _finite(self._confidence.of(response.content))
         except LookupError:
             return None
 
-    def _version(self, response: Response) -> str | None:
+    def _version_in(self, response: Response) -> str | None:
         path = self._options.version
         if path is None:
             return None
@@ -142,26 +156,28 @@ class Http:
             return None
 
 
-def outline(content: Any, way: str = "", most: int = 8) -> str:
-    """Give the ways that lead to something in an answer; what stands there may be the user's.
+def outline(content: Any, path: str = "", most: int = 8) -> str:
+    """List the paths in an answer, without the values, which may be the user's.
 
     >>> outline({"result": {"label": "x", "scores": [1, 2]}, "model": "m"})
     'result.label, result.scores[0], model'
     """
+    paths = []
     if isinstance(content, dict) and content:
-        ways = [
-            outline(part, f"{way}.{name}" if way else str(name), most)
-            for name, part in list(content.items())[:most]
-        ]
+        prefix = ""
+        if path:
+            prefix = f"{path}."
+        for name, part in list(content.items())[:most]:
+            paths.append(outline(part, f"{prefix}{name}", most))
     elif isinstance(content, list) and content:
-        ways = [outline(content[0], f"{way}[0]", most)]
+        paths.append(outline(content[0], f"{path}[0]", most))
     else:
-        return way[:200] or "nothing"
-    return ", ".join(", ".join(ways).split(", ")[:most])
+        return path[:MOST_PATH] or "nothing"
+    return ", ".join(", ".join(paths).split(", ")[:most])
 
 
 def _finite(value: object) -> float | None:
-    """Give a number, unless it is none or has no size.
+    """Return a value as a float, if it is a finite number.
 
     >>> _finite(0.5), _finite("0.5"), _finite(float("nan")), _finite(True)
     (0.5, None, None, None)
@@ -172,33 +188,43 @@ def _finite(value: object) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    if math.isfinite(number):
+        return number
+    return None
 
 
 def _largest(scores: Mapping[str, Any]) -> tuple[str | None, float | None]:
-    """Give the name of the largest score; ties go to the name that sorts first, so that they always fall the same way."""
-    numbers = {
-        name: number for name, score in scores.items() if (number := _finite(score)) is not None
-    }
+    """Return the name of the largest score, and the score.
+
+    Of equal scores the one whose name sorts first is taken, so that ties always fall the same way.
+    """
+    numbers = {}
+    for name, score in scores.items():
+        number = _finite(score)
+        if number is not None:
+            numbers[name] = number
     if not numbers:
         return None, None
-    name = min(numbers, key=lambda name: (-numbers[name], name))
-    return name, numbers[name]
+    best = min(numbers, key=lambda name: (-numbers[name], name))
+    return best, numbers[best]
 
 
 def _with_secrets(content: Any, secrets: Secrets) -> Any:
+    """Fill in the secrets anywhere in a body."""
     if isinstance(content, str):
         return secrets.fill(content)
     if isinstance(content, dict):
         return {name: _with_secrets(part, secrets) for name, part in content.items()}
-    return (
-        [_with_secrets(part, secrets) for part in content] if isinstance(content, list) else content
-    )
+    if isinstance(content, list):
+        return [_with_secrets(part, secrets) for part in content]
+    return content
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> Http:
     """Make the client from its options."""
-    given = checked(Options, {"url": argument, **options} if argument else options, where="[api]")
+    if argument:
+        options = {"url": argument, **options}
+    given = checked(HttpOptions, options, where="[api]")
     refuse_bad_address(given.url, where="[api] url")
     refuse_literal_secrets(given.headers, where="[api] headers")
     refuse_literal_secrets(given.body, where="[api] body")
@@ -214,6 +240,6 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> Http:
     if given.price is None:
         raise ConfigError(
             "[api] does not say what a call costs",
-            hint=f'set price = 0.0015 a call, or price = "{QUERIES_ONLY}"',
+            hint=f'set price to the money per call, such as 0.0015, or to "{QUERIES_ONLY}"',
         )
     return Http(given, context)

@@ -1,4 +1,4 @@
-"""A large language model used as a classifier, behind any endpoint that speaks OpenAI's chat completions."""
+"""A large language model as a classifier, behind any endpoint that speaks OpenAI's chat API."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from masa.clients import Context
-from masa.clients.options import QUERIES_ONLY, Price, Settings, checked
+from masa.clients.options import QUERIES_ONLY, OptionsModel, Price, checked, whole_price
 from masa.clients.secrets import (
     Secrets,
     refuse_bad_address,
@@ -28,10 +28,13 @@ Text:
 {input}"""
 
 OVERHEAD = 200
-"""Tokens that a chat format adds at the most to a few messages, for the worst price of a call."""
+"""The most tokens that a chat format adds to a few messages, for the highest price of a call."""
+
+CUT_SHORT = ("length", "content_filter")
+"""Reasons to finish that mean that the answer is not complete."""
 
 
-class Options(Settings):
+class OpenAIOptions(OptionsModel):
     """The keys of `[api]` for `client = "openai"`."""
 
     model: str
@@ -43,9 +46,9 @@ class Options(Settings):
     labels: dict[str, str] = Field(default_factory=dict)
     """what the model may call a label -> what the data calls it"""
     structured: bool = False
-    """ask for JSON with one of the labels, where the endpoint can be held to a schema"""
+    """ask for JSON with one of the labels, where the endpoint can enforce a schema"""
     logprobs: bool = False
-    """ask for log-probabilities, of which the confidence is made"""
+    """ask for log-probabilities, from which the confidence is computed"""
     temperature: float | None = 0.0
     seed: int | None = None
     max_tokens: int = Field(default=64, ge=1, le=100_000)
@@ -54,36 +57,36 @@ class Options(Settings):
     """more fields of the request, sent as they are"""
     input_price: float | None = Field(default=None, ge=0)
     output_price: float | None = Field(default=None, ge=0)
-    """money a million tokens"""
+    """money per million tokens"""
     price: Price = None
-    """money a call, where tokens are not billed"""
+    """money per call, where tokens are not billed"""
     timeout: float = Field(default=60.0, gt=0, le=3600)
 
 
 class OpenAI:
     """A client of a chat endpoint: a prompt in, a label out."""
 
-    def __init__(self, options: Options, context: Context) -> None:
+    def __init__(self, options: OpenAIOptions, context: Context) -> None:
         self._options = options
         self._secrets = Secrets(context.environment)
         self._labels = context.labels
         self.columns: Sequence[str] = [
             name for name in places(options.prompt) if name not in ("input", "labels")
         ]
-        key = self._secrets.fill(options.key) if options.key else ""
+        self._headers: dict[str, str] = {}
+        if key := self._secrets.fill(options.key):
+            self._headers["Authorization"] = f"Bearer {key}"
         self._url = f"{self._secrets.fill(options.base_url).rstrip('/')}/chat/completions"
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._headers |= {
-            name: self._secrets.fill(value) for name, value in options.headers.items()
-        }
+        for name, value in options.headers.items():
+            self._headers[name] = self._secrets.fill(value)
         self._web = Web(timeout=options.timeout, secrets=self._secrets)
-        self._known = {_plain(label): label for label in context.labels} | {
-            _plain(k): v for k, v in options.labels.items()
-        }
+        self._label_of = {_simplified(label): label for label in context.labels}
+        for name, label in options.labels.items():
+            self._label_of[_simplified(name)] = label
         self.priced = options.price != QUERIES_ONLY
 
     def describe(self) -> Mapping[str, Any]:
-        """Tell the model, what it is asked and how it is understood."""
+        """Describe the model, what it is asked and how its answer is read."""
         options = self._options
         sampling = {
             "temperature": options.temperature,
@@ -100,31 +103,18 @@ class OpenAI:
 
     async def ask(self, item: Item) -> Reply:
         """Send one prompt."""
-        content = (
-            await self._web.send("POST", self._url, headers=self._headers, body=self._request(item))
-        ).content
-        if (
-            isinstance(content, dict)
-            and "choices" not in content
-            and isinstance(content.get("error"), dict)
-        ):
-            # Some gateways send errors with status 200.
-            if str(content["error"].get("code")) == "429":
-                raise Refused("error 429 in an answer")
-            raise Failed("an error in place of an answer")
+        request = self._request(item)
+        response = await self._web.send("POST", self._url, headers=self._headers, body=request)
+        content = response.content
+        _refuse_errors(content)
         try:
             choice = content["choices"][0]
             message = choice["message"]
-            version = " ".join(
-                str(part)
-                for part in (content.get("model"), content.get("system_fingerprint"))
-                if part
-            )
-            whole = not message.get("refusal") and choice.get("finish_reason") not in (
-                "length",
-                "content_filter",
-            )
-            label = self._read(message.get("content")) if whole else None
+            named = (content.get("model"), content.get("system_fingerprint"))
+            version = " ".join(str(part) for part in named if part)
+            label = None
+            if not message.get("refusal") and choice.get("finish_reason") not in CUT_SHORT:
+                label = self._read(message.get("content"))
         except (LookupError, TypeError, AttributeError) as exc:
             raise Failed("an answer without choices") from exc
         return Reply(
@@ -139,12 +129,15 @@ class OpenAI:
         await self._web.close()
 
     def _request(self, item: Item) -> dict[str, Any]:
+        """Write the body of the request about an item."""
         options = self._options
         prompt = filled(options.prompt, {"labels": ", ".join(self._labels), **values_of(item)})
-        system = [] if options.system is None else [{"role": "system", "content": options.system}]
+        messages = [{"role": "user", "content": prompt}]
+        if options.system is not None:
+            messages.insert(0, {"role": "system", "content": options.system})
         request: dict[str, Any] = {
             "model": options.model,
-            "messages": [*system, {"role": "user", "content": prompt}],
+            "messages": messages,
             options.max_tokens_key: options.max_tokens,
         }
         if options.temperature is not None:
@@ -154,18 +147,21 @@ class OpenAI:
         if options.logprobs:
             request["logprobs"] = True
         if options.structured:
-            properties = {"label": {"type": "string", "enum": list(self._labels)}}
-            schema = {
-                "type": "object",
-                "properties": properties,
-                "required": ["label"],
-                "additionalProperties": False,
-            }
-            request["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "strict": True, "schema": schema},
-            }
+            request["response_format"] = self._response_format()
         return request | options.extra
+
+    def _response_format(self) -> dict[str, Any]:
+        """Write the schema of an object with one of the labels."""
+        schema = {
+            "type": "object",
+            "properties": {"label": {"type": "string", "enum": list(self._labels)}},
+            "required": ["label"],
+            "additionalProperties": False,
+        }
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": schema},
+        }
 
     def _read(self, text: object) -> str | None:
         """Find the label in what the model said: alone, or as the only one that is mentioned."""
@@ -178,31 +174,35 @@ class OpenAI:
                 return None
             if not isinstance(text, str):
                 return None
-        said = _plain(text)
-        if said in self._known:
-            return self._known[said]
-        if self._options.structured:
-            return None
-        # The longest first, each taken out as it is found: "not spam" must not be heard as "spam" too.
-        found = set()
-        for name in sorted(self._known, key=len, reverse=True):
-            pattern = rf"(?<!\w){re.escape(name)}(?!\w)" if name else "(?!)"
+            return self._label_of.get(_simplified(text))
+        said = _simplified(text)
+        if said in self._label_of:
+            return self._label_of[said]
+        # The longest name first, and each is removed when found: "not spam" also contains "spam".
+        mentioned = set()
+        for name in sorted(self._label_of, key=len, reverse=True):
+            if not name:
+                continue
+            pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
             if re.search(pattern, said):
-                found.add(self._known[name])
+                mentioned.add(self._label_of[name])
                 said = re.sub(pattern, " ", said)
-        return found.pop() if len(found) == 1 else None
+        if len(mentioned) == 1:
+            return mentioned.pop()
+        return None
 
     def price(self, item: Item) -> int:
-        """Bound the price of a call: no token is shorter than a byte."""
+        """Return the most that a call may cost. No token is shorter than a byte."""
         if self._options.price is not None:
-            return self._options.price if isinstance(self._options.price, int) else 0
+            return whole_price(self._options.price)
         request = self._request(item)
         sent = len(json.dumps(request, ensure_ascii=False).encode()) + OVERHEAD
-        # As it will be sent: `extra` may allow more tokens, or ask for several answers.
-        most = max(_whole(request.get(key)) for key in ("max_completion_tokens", "max_tokens"))
-        return self._priced(sent, most * max(1, _whole(request.get("n"))))
+        # From the request as it will be sent: `extra` may allow more tokens or several answers.
+        tokens = max(_integer(request.get(key)) for key in ("max_completion_tokens", "max_tokens"))
+        return self._priced(sent, tokens * max(1, _integer(request.get("n"))))
 
     def _cost(self, usage: object) -> int | None:
+        """Return what a call cost, by the tokens that the endpoint counted."""
         if self._options.input_price is None or not isinstance(usage, dict):
             return None
         try:
@@ -211,53 +211,62 @@ class OpenAI:
             return None
 
     def _priced(self, sent: int, received: int) -> int:
-        per_token = ((self._options.input_price or 0.0), (self._options.output_price or 0.0))
-        return billionths(
-            f"{(max(sent, 0) * per_token[0] + max(received, 0) * per_token[1]) / 1e6:.15f}"
-        )
+        """Return the price of so many tokens, in billionths."""
+        input_price = self._options.input_price or 0.0
+        output_price = self._options.output_price or 0.0
+        money = (max(sent, 0) * input_price + max(received, 0) * output_price) / 1e6
+        return billionths(f"{money:.15f}")
 
 
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
+def _refuse_errors(content: Any) -> None:
+    """Raise for an error that a gateway sent with status 200, as some do."""
+    if not isinstance(content, dict) or "choices" in content:
+        return
+    error = content.get("error")
+    if isinstance(error, dict):
+        if str(error.get("code")) == "429":
+            raise Refused("error 429 in an answer")
+        raise Failed("an error in place of an answer")
 
 
-def _plain(text: str) -> str:
-    """Take away what does not matter in an answer.
+def _integer(value: object) -> int:
+    if isinstance(value, int):
+        return value
+    return 0
 
-    >>> _plain('  "Positive." ')
+
+def _simplified(text: str) -> str:
+    """Remove what does not matter in an answer: case, spaces, quotes and punctuation around it.
+
+    >>> _simplified('  "Positive." ')
     'positive'
     """
     return re.sub(r"\s+", " ", text).strip(" \"'`*.:,!").casefold()
 
 
 def _confidence(choice: Mapping[str, Any]) -> float | None:
-    """Give the probability of the whole answer, where the endpoint tells its tokens'."""
+    """Return the probability of the whole answer, if the endpoint gives those of its tokens."""
     try:
         tokens = [float(token["logprob"]) for token in choice["logprobs"]["content"]]
     except (LookupError, TypeError, ValueError, OverflowError):
         return None
-    return math.exp(min(0.0, sum(tokens))) if tokens else None
+    if not tokens:
+        return None
+    return math.exp(min(0.0, sum(tokens)))
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> OpenAI:
     """Make the client from its options."""
-    given = checked(Options, {"model": argument, **options} if argument else options, where="[api]")
+    if argument:
+        options = {"model": argument, **options}
+    given = checked(OpenAIOptions, options, where="[api]")
     refuse_literal_secrets(
         {"key": given.key, "headers": given.headers, "extra": given.extra}, where="[api]"
     )
     refuse_bad_address(given.base_url, where="[api] base_url")
     refuse_bad_headers(given.headers)
     refuse_what_is_no_json(given.extra, where="[api] extra")
-    twins = [
-        label
-        for label in context.labels
-        if sum(_plain(label) == _plain(other) for other in context.labels) > 1
-    ]
-    if twins:
-        raise ConfigError(
-            f"the labels {', '.join(map(repr, twins[:2]))} cannot be told apart in what a model says",
-            hint="rename one of them",
-        )
+    _refuse_similar_labels(context.labels)
     check_places(given.prompt, context.inputs, where="[api] prompt", extra=("labels",))
     if not [name for name in places(given.prompt) if name != "labels"]:
         raise ConfigError(
@@ -271,6 +280,20 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> OpenAI:
         )
     by_token = given.input_price is not None and given.output_price is not None
     if given.price is None and not by_token:
-        hint = f'set input_price and output_price (money a million tokens), or price = "{QUERIES_ONLY}"'
-        raise ConfigError("[api] does not say what tokens cost", hint=hint)
+        raise ConfigError(
+            "[api] does not say what tokens cost",
+            hint="set input_price and output_price (money per million tokens), "
+            f'or price = "{QUERIES_ONLY}"',
+        )
     return OpenAI(given, context)
+
+
+def _refuse_similar_labels(labels: Sequence[str]) -> None:
+    simplified = [_simplified(label) for label in labels]
+    twins = [label for label in labels if simplified.count(_simplified(label)) > 1]
+    if twins:
+        raise ConfigError(
+            f"the labels {', '.join(map(repr, twins[:2]))} cannot be told apart "
+            "in what a model says",
+            hint="rename one of them",
+        )

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from masa.clients import Context
-from masa.clients.options import QUERIES_ONLY, Price, Settings, checked
+from masa.clients.options import QUERIES_ONLY, OptionsModel, Price, checked, whole_price
 from masa.data.dataset import as_text
 from masa.errors import CallError, ConfigError, Failed, MasaError, Rejected
 from masa.records import Item, Reply, billionths
@@ -25,8 +25,13 @@ log = logging.getLogger(__name__)
 GATHER = 0.005
 """Seconds that a batch waits for more items."""
 
+REPLY_KEYS = {"label", "confidence", "version", "cost"}
+"""The keys of a dict that a function may return."""
 
-class Options(Settings):
+HOW_TO_NAME = "write python:module:function"
+
+
+class PythonOptions(OptionsModel):
     """The keys of `[api]` for `client = "python:module:function"`."""
 
     price: Price = None
@@ -36,69 +41,86 @@ class Options(Settings):
 
 
 class Python:
-    """A client that calls a function with the text of an item, or with a dict where there are several input columns."""
+    """A client that calls a function with the text of an item.
+
+    With several input columns the function is given a dict.
+    """
 
     columns: Sequence[str] = ()
 
-    def __init__(self, name: str, function: Callable[..., Any], options: Options) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], options: PythonOptions) -> None:
         self._name = name
+        self._function = function
         self._options = options
-        self._slots: asyncio.Semaphore | None = None
         self._call = caller(function)
+        self._slots: asyncio.Semaphore | None = None
         self._batch: list[tuple[Item, asyncio.Future[Reply]]] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._function = function
         self.priced = isinstance(options.price, int)
 
     def price(self, _: Item) -> int:
-        """Give the price of a call; it is the same for every item."""
-        return self._options.price if isinstance(self._options.price, int) else 0
+        """Return the price of a call, which is the same for every item."""
+        return whole_price(self._options.price)
 
     def describe(self) -> Mapping[str, Any]:
         """Name the function."""
         return {"api": f"python:{self._name}"}
 
     async def ask(self, item: Item) -> Reply:
-        """Call the function, with other items where it takes batches."""
+        """Call the function, together with other items if it takes batches."""
+        options = self._options
+        if self._slots is None:  # Made here, for the loop that is running.
+            self._slots = asyncio.Semaphore(options.threads * options.batch)
         try:
-            # Made here, for the loop that runs. Waiting for a free thread is not the function's time.
-            self._slots = self._slots or asyncio.Semaphore(
-                self._options.threads * self._options.batch
-            )
-            async with self._slots, asyncio.timeout(self._options.timeout):
-                return await (self._call(item) if self._options.batch == 1 else self._join(item))
+            # The time spent waiting for a free thread is not the function's.
+            async with self._slots, asyncio.timeout(options.timeout):
+                if options.batch == 1:
+                    return await self._call(item)
+                return await self._join(item)
         except TimeoutError as exc:
-            raise Failed(f"no answer in {self._options.timeout:g} s") from exc
+            raise Failed(f"no answer in {options.timeout:g} s") from exc
 
     async def close(self) -> None:
-        """Be ready for another loop; functions that hang are not waited for."""
+        """Get ready for another loop, without waiting for functions that hang."""
         self._slots = None
 
     async def _join(self, item: Item) -> Reply:
-        mine: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._batch.append((item, mine))
+        """Add an item to the next batch and wait for its reply."""
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[Reply] = loop.create_future()
+        self._batch.append((item, waiting))
         if len(self._batch) >= self._options.batch:
             self._start()
         elif len(self._batch) == 1:
-            asyncio.get_running_loop().call_later(GATHER, self._start)
-        return await mine
+            loop.call_later(GATHER, self._start)
+        return await waiting
 
     def _start(self) -> None:
+        """Send the batch that is gathered so far."""
         batch, self._batch = self._batch, []
         if batch:
             task = asyncio.create_task(self._ask_together(batch))
+            # A task that nobody refers to may be garbage collected before it is done.
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _ask_together(self, batch: list[tuple[Item, asyncio.Future[Reply]]]) -> None:
+        replies = await self._replies([_shown(item) for item, _ in batch])
+        for (_, waiting), answer in zip(batch, replies, strict=True):
+            if waiting.done():
+                continue
+            if isinstance(answer, CallError):
+                waiting.set_exception(answer)
+            else:
+                waiting.set_result(answer)
+
+    async def _replies(self, shown: list[Any]) -> list[Reply | CallError]:
+        """Call the function with a batch; return one reply or error per item."""
         try:
-            answers = await _called(self._function, [_shown(item) for item, _ in batch])
-            if (
-                not isinstance(answers, Sequence)
-                or isinstance(answers, str)
-                or len(answers) != len(batch)
-            ):
-                raise Rejected("the function did not give a list with one answer an item")
+            answers = await _called(self._function, shown)
+            is_list = isinstance(answers, Sequence) and not isinstance(answers, str)
+            if not is_list or len(answers) != len(shown):
+                raise Rejected("the function did not return a list with one answer per item")
             replies: list[Reply | CallError] = []
             for answer in answers:
                 try:
@@ -106,21 +128,16 @@ class Python:
                 except CallError as exc:
                     replies.append(exc)
         except CallError as exc:
-            replies = [exc] * len(batch)
+            return [exc] * len(shown)
         except Exception as exc:
             log.info("the batch failed", exc_info=exc)
-            replies = [Rejected(f"the answer raised {type(exc).__name__}", said=str(exc))] * len(
-                batch
-            )
-        for (_, waiting), answer in zip(batch, replies, strict=True):
-            if not waiting.done():
-                waiting.set_exception(answer) if isinstance(
-                    answer, CallError
-                ) else waiting.set_result(answer)
+            failure = Rejected(f"the answer raised {type(exc).__name__}", said=str(exc))
+            return [failure] * len(shown)
+        return replies
 
 
 def caller(function: Callable[..., Any]) -> Callable[[Item], Awaitable[Reply]]:
-    """Make a function of any kind one that is awaited and gives a reply."""
+    """Turn a function of any kind into one that is awaited and returns a reply."""
 
     async def call(item: Item) -> Reply:
         return reply(await _called(function, _shown(item)))
@@ -129,16 +146,26 @@ def caller(function: Callable[..., Any]) -> Callable[[Item], Awaitable[Reply]]:
 
 
 def _shown(item: Item) -> "str | dict[str, str] | Item":
-    return item if not item.inputs else item.text if len(item.inputs) == 1 else dict(item.inputs)
+    """Return what a function is given: the text, a dict of texts, or the item if it has none."""
+    if not item.inputs:
+        return item
+    if len(item.inputs) == 1:
+        return item.text
+    return dict(item.inputs)
 
 
 async def _called(function: Callable[..., Any], given: object) -> Any:
-    """Call a function; what it raises is a failed call, tried again only if it looks like the network's fault."""
+    """Call a function; what it raises becomes a CallError.
+
+    It is tried again only if it looks like the network's fault.
+    """
     try:
         if inspect.iscoroutinefunction(function):
             return await function(given)
         answer = await _in_a_thread(function, given)
-        return await answer if inspect.isawaitable(answer) else answer
+        if inspect.isawaitable(answer):
+            return await answer
+        return answer
     except (CallError, MasaError):
         raise
     except asyncio.CancelledError:
@@ -156,20 +183,24 @@ async def _called(function: Callable[..., Any], given: object) -> Any:
 
 
 async def _in_a_thread(function: Callable[..., Any], given: object) -> Any:
-    """Call a function without waiting for it in the loop, and without having to wait for it when the program ends."""
+    """Call a function in a thread of its own, which does not keep the program from ending."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
     def settle(answer: Any, exc: BaseException | None) -> None:
-        if not done.done():
-            done.set_result(answer) if exc is None else done.set_exception(exc)
+        if done.done():
+            return
+        if exc is not None:
+            done.set_exception(exc)
+        else:
+            done.set_result(answer)
 
     def work() -> None:
         answer: Any = None
         raised: BaseException | None = None
         try:
             answer = function(given)
-        except StopIteration:  # No future can hold it.
+        except StopIteration:  # A future cannot hold it.
             raised = Rejected("the function raised StopIteration")
         except Exception as exc:
             raised = exc
@@ -183,74 +214,81 @@ async def _in_a_thread(function: Callable[..., Any], given: object) -> Any:
 
 
 def _where(exc: BaseException) -> str:
-    """Say in which line of which file something was raised."""
+    """Name the file and line where something was raised."""
     last = traceback.extract_tb(exc.__traceback__)[-1]
     return f"{Path(last.filename).name}, line {last.lineno}"
 
 
 def reply(answer: Any) -> Reply:
-    """Read what a function gave: a label, a dict with `label` and more, or a Reply.
+    """Read what a function returned: a label, a dict with `label` and more, or a Reply.
 
     >>> reply({"label": 3, "confidence": 0.5, "cost": 0.001})
     Reply(label='3', confidence=0.5, version=None, cost=1000000)
     """
     if isinstance(answer, Reply):
         return answer
-    if isinstance(answer, Mapping):
-        unknown = set(answer) - {"label", "confidence", "version", "cost"}
-        if "label" not in answer or unknown:
-            raise Rejected("the function gave a dict without 'label' or with keys of its own")
-        try:
-            cost = None if answer.get("cost") is None else billionths(answer["cost"])
-            confidence = None if answer.get("confidence") is None else float(answer["confidence"])
-        except (MasaError, TypeError, ValueError) as exc:
-            raise Rejected(
-                "the function gave a cost or a confidence that is not a number", said=str(exc)
-            ) from exc
-        return Reply(as_text(answer["label"]), confidence, as_text(answer.get("version")), cost)
     if isinstance(answer, list | tuple | set):
-        raise Rejected("the function gave a list; give one label, or a dict")
-    return Reply(as_text(answer))
+        raise Rejected("the function returned a list; return one label, or a dict")
+    if not isinstance(answer, Mapping):
+        return Reply(as_text(answer))
+    if "label" not in answer or set(answer) - REPLY_KEYS:
+        raise Rejected("the function returned a dict without 'label' or with unknown keys")
+    cost = answer.get("cost")
+    confidence = answer.get("confidence")
+    try:
+        if cost is not None:
+            cost = billionths(cost)
+        if confidence is not None:
+            confidence = float(confidence)
+    except (MasaError, TypeError, ValueError) as exc:
+        raise Rejected(
+            "the function returned a cost or a confidence that is not a number", said=str(exc)
+        ) from exc
+    return Reply(as_text(answer["label"]), confidence, as_text(answer.get("version")), cost)
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> Python:
     """Import the function and make the client."""
-    given = checked(Options, options, where="[api]")
+    given = checked(PythonOptions, options, where="[api]")
+    function = _imported(argument)
+    if given.price is None:
+        raise ConfigError(
+            "[api] does not say what a call costs",
+            hint=f'set price to the money per call, such as 0.0015, or to "{QUERIES_ONLY}"',
+        )
+    if not context.inputs:
+        raise ConfigError(
+            "the function has nothing to read",
+            hint="name the input column: --input COL, or [data] input",
+        )
+    return Python(argument, function, given)
+
+
+def _imported(argument: str) -> Callable[..., Any]:
+    """Import `module:function`, also from the current folder."""
     module, _, name = argument.partition(":")
     if not module or not name:
-        raise ConfigError(
-            f"the client python:{argument} names no function", hint="write python:module:function"
-        )
+        raise ConfigError(f"the client python:{argument} names no function", hint=HOW_TO_NAME)
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        function = import_module(module)
+        found: Any = import_module(module)
         for part in name.split("."):
-            function = getattr(function, part)
+            found = getattr(found, part)
     except ModuleNotFoundError as exc:
         raise ConfigError(
-            f"there is no module {exc.name!r}", hint=f"masa looks in {folder} and where Python does"
+            f"there is no module {exc.name!r}",
+            hint=f"masa looks in {folder} and where Python looks",
         ) from exc
     except AttributeError as exc:
-        raise ConfigError(
-            f"the module {module!r} has no {name!r}", hint="write python:module:function"
-        ) from exc
+        raise ConfigError(f"the module {module!r} has no {name!r}", hint=HOW_TO_NAME) from exc
     except (Exception, SystemExit) as exc:
         raise ConfigError(
             f"the module {module!r} cannot be imported: {type(exc).__name__}: {exc}",
-            hint="try python -m " + module,
+            hint=f"try python -m {module}",
         ) from exc
-    if not callable(function):
-        raise ConfigError(f"{argument} is not a function", hint="write python:module:function")
-    if given.price is None:
-        raise ConfigError(
-            "[api] does not say what a call costs",
-            hint=f'set price = 0.0015 a call, or price = "{QUERIES_ONLY}"',
-        )
-    if not context.inputs:
-        raise ConfigError(
-            "the function has nothing to look at",
-            hint="name the input column: --input COL, or [data] input",
-        )
-    return Python(argument, function, given)
+    if not callable(found):
+        raise ConfigError(f"{argument} is not a function", hint=HOW_TO_NAME)
+    function: Callable[..., Any] = found
+    return function

@@ -1,39 +1,43 @@
-"""Recorded predictions as a client: the only one that holds the truth."""
+"""Recorded predictions as a client: the only client that holds the truth."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from masa.clients.options import Price, Settings
+from masa.clients.options import OptionsModel, Price, whole_price
 from masa.records import INVALID, Column, Ints, Item, Reply
 
 
-class Options(Settings):
+class ReplayOptions(OptionsModel):
     """The keys of `[api]` for `client = "replay:COLUMN"`."""
 
     price: Price = 0
-    """what a call would cost, to see what a run would"""
+    """what a call would cost, to see what a run would cost"""
 
 
 class ReplayClient:
-    """Answer from a column of the data; nothing is paid, whatever price is counted."""
+    """Answer from a column of the data. Nothing is paid, whatever price is counted."""
 
     columns: Sequence[str] = ()
 
     def __init__(
-        self, column: Column, options: Options | None = None, *, rows: Ints | None = None
+        self, column: Column, options: ReplayOptions | None = None, *, rows: Ints | None = None
     ) -> None:
-        """Take a column of the data, and where that is a part of what was read its rows (N,)."""
-        price = None if options is None else options.price
+        """Take a column of the data and, if that is a part of what was read, its rows (N,)."""
+        price = None
+        if options is not None:
+            price = options.price
         self.priced = isinstance(price, int)
-        self._price = price if isinstance(price, int) else 0
+        self._price = whole_price(price)
         self._column = column
-        self._place = (
-            None if rows is None else {row: place for place, row in enumerate(rows.tolist())}
-        )
-        self._known = tuple(None if value == INVALID else value for value in column.values)
+        self._place_of_row: dict[int, int] | None = None
+        if rows is not None:
+            self._place_of_row = {row: place for place, row in enumerate(rows.tolist())}
+        self._labels: list[str | None] = list(column.values)
+        if INVALID in self._labels:
+            self._labels[self._labels.index(INVALID)] = None
 
     def price(self, _: Item) -> int:
-        """Give the price that is played with."""
+        """Return the price that a call would have."""
         return self._price
 
     def describe(self) -> Mapping[str, Any]:
@@ -41,9 +45,11 @@ class ReplayClient:
         return {"api": f"replay:{self._column.name}"}
 
     async def ask(self, item: Item) -> Reply:
-        """Look the answer up."""
-        place = item.place if self._place is None else self._place[item.place]
-        return Reply(self._known[self._column.codes[place]])
+        """Look up the answer."""
+        place = item.place
+        if self._place_of_row is not None:
+            place = self._place_of_row[item.place]
+        return Reply(self._labels[self._column.codes[place]])
 
     async def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing: there are no connections."""

@@ -10,31 +10,29 @@ from masa.clients.templates import PLACE
 from masa.errors import ConfigError
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A variable of the environment: ${NAME}."""
 
 SECRET = re.compile(r"auth|key|token|secret|passw|cookie|credential", re.IGNORECASE)
+"""The name of a key or header whose value is probably a secret."""
 
 
 class Secrets:
-    """Fill ${NAME} from the environment, and keep what was filled in out of anything that is shown."""
+    """Fill in ${NAME} from the environment, and remove the values from anything that is shown."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._used: set[str] = set()
 
     def fill(self, text: str) -> str:
-        """Put the variables' values in."""
+        """Replace each variable by its value."""
         return VARIABLE.sub(self._value, text)
 
     def hide(self, text: str) -> str:
-        """Take every value out again."""
+        """Replace each value that was filled in by ***, also where it is quoted or escaped."""
+        # The longest first: one value may be part of another.
         for value in sorted(self._used, key=len, reverse=True):
-            for form in {
-                value,
-                quote(value),
-                quote_plus(value),
-                quote(value, safe=""),
-                *_in_json(value),
-            }:
+            in_urls = {quote(value), quote_plus(value), quote(value, safe="")}
+            for form in {value, *in_urls, *_in_json(value)}:
                 text = text.replace(form, "***")
         return text
 
@@ -48,7 +46,7 @@ class Secrets:
             )
         if not value.isprintable():
             raise ConfigError(
-                f"the environment variable {name} holds control characters",
+                f"the environment variable {name} contains control characters",
                 hint="set it to the key alone",
             )
         self._used.add(value)
@@ -56,26 +54,27 @@ class Secrets:
 
 
 def _in_json(value: str) -> tuple[str, str]:
+    """Return a value as it may be written inside a JSON text."""
     return json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 def refuse_literal_secrets(content: Any, *, where: str, name: str = "") -> None:
-    """Raise if something that looks like a secret is written out, however deep."""
+    """Raise if something that looks like a secret is written out, at any depth."""
     if isinstance(content, Mapping):
         for inner, part in content.items():
             refuse_literal_secrets(part, where=where, name=str(inner))
     elif isinstance(content, list):
         for part in content:
             refuse_literal_secrets(part, where=where, name=name)
-    elif isinstance(content, str) and content and SECRET.search(name) and not _only_places(content):
+    elif isinstance(content, str) and content and SECRET.search(name) and not _filled_in(content):
         raise ConfigError(
-            f"{where}: {name!r} is written out",
+            f"{where}: {name!r} looks like a secret and is written out",
             hint="put it into an environment variable and write ${NAME} in its place",
         )
 
 
-def _only_places(text: str) -> bool:
-    """Say whether a text has a variable of the environment in it, or is nothing but places for inputs."""
+def _filled_in(text: str) -> bool:
+    """Say whether a text has an environment variable in it, or only places for inputs."""
     return bool(VARIABLE.search(text)) or not PLACE.sub("", text).strip()
 
 
@@ -85,12 +84,12 @@ def refuse_bad_headers(headers: Mapping[str, str]) -> None:
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or not value.isprintable():
             raise ConfigError(
                 f"[api] headers: {name!r} cannot be sent",
-                hint="a header is a word and a text of one line",
+                hint="write the name without spaces and the value in one line",
             )
 
 
 def refuse_bad_address(url: str, *, where: str) -> None:
-    """Raise if a URL is none, or holds a secret."""
+    """Raise if a URL is not valid or contains a secret."""
     try:
         address = urlsplit(VARIABLE.sub("x", url))
     except ValueError as exc:
@@ -101,7 +100,7 @@ def refuse_bad_address(url: str, *, where: str) -> None:
         raise ConfigError(f"{where} is not an address", hint="write it as https://host/path")
     if address.username or address.password:
         raise ConfigError(
-            f"{where} holds a user or a password",
+            f"{where} contains a user or a password",
             hint="send it as a header, from an environment variable",
         )
     refuse_literal_secrets(dict(parse_qsl(urlsplit(url).query)), where=where)

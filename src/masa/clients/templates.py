@@ -10,10 +10,11 @@ from masa.errors import ConfigError
 from masa.records import Item
 
 PLACE = re.compile(r"(?<!\$)\{([^{}]*)\}")
+"""A name in braces, where a template is filled; not ${NAME}, which is a secret."""
 
 
 def refuse_what_is_no_json(content: Any, *, where: str) -> None:
-    """Raise if something cannot be sent as JSON: TOML knows dates and times."""
+    """Raise if something cannot be sent as JSON, such as the dates and times of TOML."""
     try:
         json.dumps(content, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as exc:
@@ -24,25 +25,22 @@ def refuse_what_is_no_json(content: Any, *, where: str) -> None:
 
 
 def places(content: object) -> list[str]:
-    """Give the names in braces anywhere in a template.
+    """Return the names in braces anywhere in a template.
 
     >>> places({"text": "{review}", "tags": ["{a}", "b"]})
     ['review', 'a']
     """
     if isinstance(content, str):
         return PLACE.findall(content)
-    inner = (
-        content.values()
-        if isinstance(content, Mapping)
-        else content
-        if isinstance(content, list)
-        else ()
-    )
-    return [name for part in inner for name in places(part)]
+    if isinstance(content, Mapping):
+        content = list(content.values())
+    if not isinstance(content, list):
+        return []
+    return [name for part in content for name in places(part)]
 
 
 def filled(content: Any, values: Mapping[str, str]) -> Any:
-    """Fill a template, in one pass: what is filled in is never read as a template.
+    """Fill a template in one pass, so that what is filled in is never read as a template.
 
     >>> filled({"text": "<{review}>"}, {"review": "{x}"})
     {'text': '<{x}>'}
@@ -51,11 +49,13 @@ def filled(content: Any, values: Mapping[str, str]) -> Any:
         return PLACE.sub(lambda match: values.get(match[1], match[0]), content)
     if isinstance(content, Mapping):
         return {name: filled(part, values) for name, part in content.items()}
-    return [filled(part, values) for part in content] if isinstance(content, list) else content
+    if isinstance(content, list):
+        return [filled(part, values) for part in content]
+    return content
 
 
 def values_of(item: Item) -> dict[str, str]:
-    """Give what the names in braces stand for: each input column, and `input` for the only one."""
+    """Return the value of each name in braces: each input column, and `input` for the only one."""
     return {"input": item.text, **item.inputs}
 
 
@@ -63,19 +63,17 @@ def check_places(
     content: object, known: tuple[str, ...], *, where: str, extra: tuple[str, ...] = ()
 ) -> None:
     """Raise for a name in braces that is neither an input column nor `input`."""
+    allowed = (*known, "input", *extra)
     for name in places(content):
-        if name not in (*known, "input", *extra):
-            close = get_close_matches(name, (*known, "input", *extra), 1)
-            hint = (
-                f"did you mean {{{close[0]}}}?"
-                if close
-                else f"name it in [data] input, which has {', '.join(known) or 'none'}"
-            )
+        if name not in allowed:
+            hint = f"name it in [data] input, which has {', '.join(known) or 'none'}"
+            if close := get_close_matches(name, allowed, 1):
+                hint = f"did you mean {{{close[0]}}}?"
             raise ConfigError(f"{where} names {{{name}}}, which is not an input column", hint=hint)
 
 
 class Path:
-    """The way to a value in an answer.
+    """The path to a value in an answer.
 
     >>> Path("result.items[0].label").of({"result": {"items": [{"label": "yes"}]}})
     'yes'
@@ -85,21 +83,23 @@ class Path:
         self.text = text
         if not re.fullmatch(r"([^.\[\]]+|\[\d+\])(\.[^.\[\]]+|\[\d+\])*", text):
             raise ConfigError(
-                f"[api]: {text!r} is no way into an answer",
+                f"[api]: {text!r} is not a path into an answer",
                 hint="write it as result.items[0].label",
             )
-        self._steps = [
-            int(part[1:-1]) if part[0] == "[" else part
-            for part in re.findall(r"\[\d+\]|[^.\[\]]+", text)
-        ]
+        self._steps: list[str | int] = []
+        for part in re.findall(r"\[\d+\]|[^.\[\]]+", text):
+            if part.startswith("["):
+                self._steps.append(int(part[1:-1]))
+            else:
+                self._steps.append(part)
 
     def of(self, content: Any) -> Any:
-        """Follow the way; raise LookupError where it ends."""
+        """Follow the path; raise LookupError where it leads nowhere."""
         for step in self._steps:
-            if isinstance(step, str) and isinstance(content, list) and step.isdecimal():
-                content = content[int(step)]
-            elif isinstance(content, list if isinstance(step, int) else dict):
+            if isinstance(content, dict) and isinstance(step, str):
                 content = content[step]
+            elif isinstance(content, list) and (isinstance(step, int) or step.isdecimal()):
+                content = content[int(step)]
             else:
                 raise LookupError(step)
         return content

@@ -1,4 +1,4 @@
-"""One HTTP call: what came back, or why nothing did, in terms of what it means for the bill and for trying again."""
+"""One HTTP call: the answer, or an error that says whether it was billed and may be tried again."""
 
 import asyncio
 import errno
@@ -19,7 +19,7 @@ from masa.clients.secrets import Secrets
 from masa.errors import Failed, Fatal, Refused, Rejected
 
 MOST = 4 << 20
-"""An answer of more bytes than this is not one."""
+"""The most bytes of an answer; what is larger is not an answer."""
 
 HOPELESS = {
     401: "does the key work?",
@@ -28,6 +28,7 @@ HOPELESS = {
     404: "is the URL right?",
     405: "is the method right?",
 }
+"""Hints for the statuses that every call would get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Response:
 
 
 class Web:
-    """Send JSON, with secrets filled in at the last moment."""
+    """Send JSON, and translate every failure into one of masa's errors."""
 
     def __init__(self, *, timeout: float, secrets: Secrets) -> None:
         self._timeout = timeout
@@ -50,18 +51,21 @@ class Web:
     async def send(
         self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None
     ) -> Response:
-        """Send a request and read the answer; every way it can go wrong is one of our errors."""
+        """Send a request and read the answer; raise a CallError where there is none."""
         session = self._open()
-        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        sent = {"Content-Type": "application/json", "Accept": "application/json", **headers}
-        if data is None:
-            del sent["Content-Type"]
+        data: bytes | None = None
+        sent = {"Accept": "application/json", **headers}
+        if body is not None:
+            data = json.dumps(body, ensure_ascii=False).encode()
+            sent = {"Content-Type": "application/json", **sent}
+        else:
+            sent.pop("Content-Type", None)
         try:
             async with session.request(
                 method, url, data=data, headers=sent, allow_redirects=False, proxy=self._proxy(url)
             ) as response:
                 content = await _read(response)
-                status, got = response.status, response.headers
+                status, received = response.status, response.headers
         except TimeoutError as exc:
             raise Failed(f"no answer in {self._timeout:g} s") from exc
         except aiohttp.InvalidURL as exc:
@@ -69,7 +73,7 @@ class Web:
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as exc:
             raise Fatal(
                 "the server's certificate is not trusted",
-                hint="set SSL_CERT_FILE to your own authority's",
+                hint="set SSL_CERT_FILE to the certificate of your own authority",
             ) from exc
         except aiohttp.ClientConnectorError as exc:
             if exc.errno in (errno.EMFILE, errno.ENFILE):
@@ -78,9 +82,9 @@ class Web:
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError) as exc:
             raise Failed(f"connection lost ({type(exc).__name__})") from exc
         if not 200 <= status < 300:
-            self._refuse(status, got, content)
+            self._refuse(status, received, content)
         try:
-            return Response(json.loads(content), got)
+            return Response(json.loads(content), received)
         except (ValueError, RecursionError) as exc:
             raise Failed("an answer that is not JSON") from exc
 
@@ -92,25 +96,34 @@ class Web:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            # The engine limits how many calls are under way; a second limit here would only hide calls from its clock.
+            # The engine limits how many calls are under way; a second limit here would only hide
+            # calls from its clock.
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
-            # aiohttp would send GET and PUT a second time when a connection is lost, behind the budget's back.
+            # aiohttp would send GET and PUT a second time when a connection is lost, and the
+            # budget would not know.
             self._session._retry_connection = False
         return self._session
 
     def _proxy(self, url: str) -> str | None:
-        """Give the proxy that the usual variables name; aiohttp would look them up anew, in a thread, for every call."""
+        """Return the proxy that the usual environment variables name for a URL.
+
+        aiohttp would look them up again, in a thread, for every call.
+        """
         address = urlsplit(url)
         host = address.hostname or ""
         if host not in self._proxies:
-            self._proxies[host] = None if proxy_bypass(host) else getproxies().get(address.scheme)
+            proxy = None
+            if not proxy_bypass(host):
+                proxy = getproxies().get(address.scheme)
+            self._proxies[host] = proxy
         return self._proxies[host]
 
     def _refuse(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        """Raise the error that a status means."""
         after = retry_after(headers)
         said = content[:2000].decode(errors="replace")
         if status == 429:
@@ -126,18 +139,16 @@ class Web:
             raise Failed(f"HTTP {status}", retry_after=after)
         shown = " ".join(self._secrets.hide(said).split())[:200]
         if status in HOPELESS or 300 <= status < 400:
-            hint = HOPELESS.get(
-                status, f"it redirects to {self._secrets.hide(headers.get('Location', 'nowhere'))}"
-            )
-            said = f" The server said: {shown}" if shown else ""
-            raise Fatal(
-                f"HTTP {status}", hint=hint + said, unless_answered=status in (403, 404, 405)
-            )
+            target = self._secrets.hide(headers.get("Location", "nowhere"))
+            hint = HOPELESS.get(status, f"it redirects to {target}")
+            if shown:
+                hint += f" The server said: {shown}"
+            raise Fatal(f"HTTP {status}", hint=hint, unless_answered=status in (403, 404, 405))
         raise Rejected(f"HTTP {status}", said=shown)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """Read an answer up to a limit: what is larger is not waited for."""
+    """Read an answer up to a limit, without waiting for the rest of a larger one."""
     parts: list[bytes] = []
     size = 0
     async for part in response.content.iter_any():
@@ -149,22 +160,20 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Give the seconds that the server asks to wait, if it does.
+    """Return the seconds that the server asks to wait, if it does.
 
-    >>> retry_after({"Retry-After": "2"}), retry_after({"retry-after-ms": "1500"}), retry_after({"Retry-After": "soon"})
-    (2.0, 1.5, None)
+    >>> retry_after({"Retry-After": "2"}), retry_after({"retry-after-ms": "1500"})
+    (2.0, 1.5)
+    >>> retry_after({"Retry-After": "soon"}) is None
+    True
     """
-    lower = {
-        name.lower(): value
-        for name, value in headers.items()
-        if name.lower().startswith("retry-after")
-    }
+    given = {name.lower(): value for name, value in headers.items()}
     with suppress(ValueError):
-        if "retry-after-ms" in lower:
-            return max(0.0, float(lower["retry-after-ms"]) / 1000)
-    given = lower.get("retry-after", "")
+        if "retry-after-ms" in given:
+            return max(0.0, float(given["retry-after-ms"]) / 1000)
+    seconds_or_date = given.get("retry-after", "")
     with suppress(ValueError):
-        return max(0.0, float(given))
+        return max(0.0, float(seconds_or_date))
     with suppress(ValueError, TypeError, OverflowError):
-        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+        return max(0.0, parsedate_to_datetime(seconds_or_date).timestamp() - time.time())
     return None

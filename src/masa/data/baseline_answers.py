@@ -10,8 +10,8 @@ from masa.data.strata import Strata
 from masa.errors import DataError
 from masa.records import Column, Floats, Ints
 
-ENOUGH = 100
-"""Items asked twice: if none of so many is answered differently, the API repeats itself."""
+ENOUGH_REPEATS = 100
+"""If none of so many items is answered differently when asked twice, the API has no noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class BaselineAnswers:
     """What the API answered before, laid over the data."""
 
     places: Ints
-    """(n,) the items whose old answer is known"""
+    """(n,) the items that have a baseline answer"""
     answers: Column
     """over those items"""
     confidence: Floats | None = None
@@ -27,21 +27,22 @@ class BaselineAnswers:
     version: str | None = None
     run: int | None = None
     asked_twice: Mapping[int, bool] = field(default_factory=dict)
-    """the places of the items that were asked twice, and whether they were answered differently"""
+    """the places of the items that were asked twice, and whether the two answers differ"""
     noise_seen_before: bool = False
     """whether an earlier run saw the API contradict itself"""
     confidence_repeats: bool = False
-    """whether the items that were asked twice, and are many, were answered with the same confidence both times"""
+    """whether many items were asked twice, and each was answered with the same confidence twice"""
     weight: Floats | None = None
-    """(n,) the share of all items that each stands for, where not all are known; together 1"""
+    """(n,) the share of all items that each represents; None where all items are known"""
     extra_variance: Floats | None = None
-    """(n,) what a residual of it adds to the variance of a sum over all items, for the share of the sum that it is"""
+    """(n,) what a squared residual of the item adds to the variance of a sum over all items, per
+    unit of its weight, because the item represents others besides itself"""
     uncovered_share: float = 0.0
-    """the share of all items of whose label nothing is known"""
+    """the share of all items whose labels have no baseline answer"""
     uncovered: tuple[str, ...] = ()
     """those labels, and groups"""
     drawn_evenly: bool = True
-    """whether they were asked by chance alone, those of a label alike"""
+    """whether the items of a label were drawn with equal probabilities"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -56,21 +57,25 @@ class BaselineAnswers:
 
     @property
     def repeats_itself(self) -> bool:
-        """Whether the API repeats itself: that is what is thought of one that was not asked twice often enough to tell."""
-        return (
-            not self.noise_seen_before
-            and self.contradicted == 0
-            and (self.repeated == 0 or self.repeated >= ENOUGH)
-        )
+        """Whether the API is taken to have no noise: none was seen, and few repeats prove nothing.
+
+        An API that was never asked twice is taken to repeat itself.
+        """
+        if self.noise_seen_before or self.contradicted:
+            return False
+        return self.repeated == 0 or self.repeated >= ENOUGH_REPEATS
 
 
 def from_column(data: Dataset, answers: Column, confidence: str | None = None) -> BaselineAnswers:
-    """Take the old answers from a column over the data, and their confidence from another."""
+    """Take the baseline answers from a column over the data, and their confidence from another."""
     return BaselineAnswers(np.arange(len(data)), answers, data.numbers.get(confidence or ""))
 
 
 def narrowed(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, BaselineAnswers]:
-    """Keep the items whose old answer is known: they stand for the others, and asked again they tell most of what changed."""
+    """Keep the items with a baseline answer, which represent the others.
+
+    Asked again, they tell more about what changed than new items would.
+    """
     if old.weight is None:
         return data, old
     kept = data.take(old.places)
@@ -80,51 +85,84 @@ def narrowed(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, BaselineAnsw
             hint="make a new baseline (masa baseline)",
         )
     notes = [
-        f"the baseline has {len(kept):,} of {len(data):,} items: they alone are asked and stand for all, "
-        "which the intervals and the error allow for"
+        f"the baseline has answers about {len(kept):,} of {len(data):,} items: only they are asked, "
+        "and they represent all; the intervals and the error allow for that"
     ]
-    known = np.unique(data.label.codes[old.places[old.weight > 0.0]])
-    without = data.labelled & ~np.isin(data.label.codes, known)
-    lost = float(np.count_nonzero(without) / np.count_nonzero(data.labelled))
-    names = tuple(data.label.values[code] for code in np.unique(data.label.codes[without]).tolist())
-    if names:
+    with_answers = np.unique(data.label.codes[old.places[old.weight > 0.0]])
+    without = data.labelled & ~np.isin(data.label.codes, with_answers)
+    uncovered_share = float(np.count_nonzero(without) / np.count_nonzero(data.labelled))
+    labels = tuple(
+        data.label.values[code] for code in np.unique(data.label.codes[without]).tolist()
+    )
+    if labels:
         notes.append(
-            f"the baseline has nothing about {len(names):,} of the labels ({_some(names)}), {100 * lost:.2g}% of the items: "
-            "nothing is known of what became of them, which the intervals allow for"
+            f"the baseline has no answers about {len(labels):,} of the labels ({_some(labels)}), "
+            f"{100 * uncovered_share:.2g}% of the items: how they changed cannot be measured, "
+            "and the intervals allow for that"
         )
-    groups: tuple[str, ...] = ()
-    if data.group is not None and kept.group is not None:
-        groups = tuple(sorted(set(data.group.values) - set(kept.group.values)))
+    groups = _uncovered_groups(data, kept)
     if groups:
         notes.append(
-            f"the baseline has nothing about {len(groups):,} of the groups ({_some(groups)}): they are left out"
+            f"the baseline has no answers about {len(groups):,} of the groups ({_some(groups)}): "
+            "they are left out"
         )
-    place = {before: now for now, before in enumerate(old.places.tolist())}
-    again = {place[before]: twice for before, twice in old.asked_twice.items()}
+    now = {before: place for place, before in enumerate(old.places.tolist())}
     return kept, replace(
         old,
         places=np.arange(len(kept)),
-        asked_twice=again,
-        uncovered_share=lost,
-        uncovered=names + groups,
+        asked_twice={now[before]: differs for before, differs in old.asked_twice.items()},
+        uncovered_share=uncovered_share,
+        uncovered=labels + groups,
         notes=(*old.notes, *notes),
     )
 
 
+def _uncovered_groups(data: Dataset, kept: Dataset) -> tuple[str, ...]:
+    if data.group is None or kept.group is None:
+        return ()
+    return tuple(sorted(set(data.group.values) - set(kept.group.values)))
+
+
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+    listed = ", ".join(map(repr, names[:5]))
+    if len(names) > 5:
+        listed += ", ..."
+    return listed
 
 
-def evenly(data: Dataset, places: Ints, levels: int) -> tuple[Floats, Floats]:
-    """Tell what items (n,) stand for that were asked by chance, in proportion to the strata, and what they add to the variance.
+def labelled_only(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, BaselineAnswers]:
+    """Leave out the items without a label, of data whose items all have a baseline answer."""
+    keep = np.flatnonzero(data.labelled)
+    place = np.full(len(data), -1)
+    place[keep] = np.arange(len(keep))
+    twice = {int(place[item]): differs for item, differs in old.asked_twice.items()}
 
-    Strata of which none was asked are carried by others of their label, and labels by other labels.
+    def kept(values: Floats | None) -> Floats | None:
+        return None if values is None else values[keep]
+
+    return data.take(keep), replace(
+        old,
+        places=np.arange(len(keep)),
+        answers=Column(old.answers.name, old.answers.values, old.answers.codes[keep]),
+        confidence=kept(old.confidence),
+        weight=kept(old.weight),
+        extra_variance=kept(old.extra_variance),
+        asked_twice={item: differs for item, differs in twice.items() if item >= 0},
+    )
+
+
+def evenly_weighted(data: Dataset, places: Ints, levels: int) -> tuple[Floats, Floats]:
+    """Give the weights (n,) of items that were drawn in proportion to the strata, and their extra variance.
+
+    Strata without answers are represented by others of their label, and labels by other labels.
     """
     strata = Strata.build(data.label, difficulty=data.difficulty, levels=levels)
     stratum = strata.of(places)
     asked = np.bincount(stratum, minlength=len(strata))
-    some = np.where(asked > 0, strata.weight, 0.0)
-    label = np.bincount(strata.label, some, len(strata.labels))
-    share = some * (strata.label_weight / np.where(label > 0.0, label, 1.0))[strata.label]
+    answered = np.where(asked > 0, strata.weight, 0.0)
+    by_label = np.bincount(strata.label, answered, len(strata.labels))
+    carried = strata.label_weight / np.where(by_label > 0.0, by_label, 1.0)
+    share = answered * carried[strata.label]
     weight = (share / (share.sum() or 1.0) / np.maximum(asked, 1))[stratum]
+    # A stratum that was asked completely leaves nothing uncertain.
     return weight, weight * (1.0 - asked / strata.size)[stratum]

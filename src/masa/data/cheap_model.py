@@ -1,6 +1,7 @@
-"""A cheap model of the labels, trained on the labelled data itself: its answers and confidences tell easy items from hard ones.
+"""A cheap model of the labels, trained on the labelled data itself.
 
-Each item is judged by a model that was not trained on it.
+Its answers and confidences separate easy items from hard ones. Each item is judged by a model
+that was not trained on it.
 """
 
 import hashlib
@@ -23,30 +24,33 @@ log = logging.getLogger(__name__)
 KINDS = ("text", "image", "sound")
 
 FOLDS = 5
+"""The number of models: each judges one fold of the items and is trained on the others."""
 
 MOST_TRAINED = 20_000
-"""Items that a model is trained on: more make it slower and hardly better."""
+"""The most items that a model is trained on: more make it slower and hardly better."""
 
 CHUNK = 5_000
-"""Items whose features are held at once."""
+"""The most items whose features are held in memory at once."""
 
 SIDE, BANDS, FRAME = 12, 32, 1024
+"""Pixels per side of a thumbnail; frequency bands of a sound; samples per frame of a sound."""
 
 CHEAP = "the cheap model"
+"""The name of the column with its answers."""
 
 VERSION = "1"
-"""Changes with the model: what was kept by another version is made anew."""
+"""Changes with the model: what another version has cached is computed again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cheap:
-    """What the cheap model says of every item, and how sure it is."""
+    """The answers of the cheap model about all items, with their confidence."""
 
     answers: Column
     confidence: Floats
     """(N,)"""
     right: float
-    """the share of items whose label it gives"""
+    """the share of items for which it answers the label"""
 
 
 def helped(
@@ -57,7 +61,7 @@ def helped(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Give the data with the cheap model's answers, under the name `CHEAP`, and its confidence as the difficulty."""
+    """Add the cheap model's answers to the data as `CHEAP`, and its confidence as difficulty."""
     found = cheap_model(data, column, kind=kind, folder=folder, progress=progress)
     return replace(
         data, difficulty=found.confidence, predictions={**data.predictions, CHEAP: found.answers}
@@ -72,45 +76,51 @@ def cheap_model(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Cheap:
-    """Train on the labels from a column of texts, or of names of image or sound files, or take what the folder keeps of it."""
+    """Train on a column of texts, or of names of image or sound files, to predict the labels.
+
+    With a folder the result is cached there, and taken from there the next time.
+    """
     if kind not in KINDS:
         raise UsageError(
             f"there is no cheap model for {kind!r}", hint=f"there are {', '.join(KINDS)}"
         )
     if len(data.label.values) < 2 or len(data) < 2 * FOLDS:
         raise DataError(
-            f"a cheap model cannot be trained on {len(data):,} items of {len(data.label.values)} labels",
-            hint=f"it takes two labels and {2 * FOLDS} items",
+            f"a cheap model cannot be trained on {len(data):,} items "
+            f"of {len(data.label.values)} labels",
+            hint=f"it needs at least 2 labels and {2 * FOLDS} items",
         )
-    parts = (
-        VERSION,
-        kind,
-        column,
-        data.fingerprint(),
-        _state_of_files(data, column) if kind != "text" else "",
-    )
-    name = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
-    kept = None if folder is None else folder / f"cheap-{name}.npz"
-    if kept is not None and kept.is_file():
+    if folder is None:
+        return _cheap(data, *_out_of_fold(data, column, kind, progress))
+    cached = folder / f"cheap-{_cache_key(data, column, kind)}.npz"
+    if cached.is_file():
         try:
-            with kept.open("rb") as file, np.load(file) as content:
+            with cached.open("rb") as file, np.load(file) as content:
                 return _cheap(data, content["codes"], content["confidence"])
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            log.info("%s cannot be read and is made anew", kept)
+            log.info("%s cannot be read; the cheap model is trained again", cached)
     codes, confidence = _out_of_fold(data, column, kind, progress)
-    if kept is not None:
-        half = kept.with_suffix(f".{os.getpid()}.npz")
-        try:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(half, codes=codes, confidence=confidence)
-            half.replace(kept)
-        except OSError as exc:
-            log.warning("the cheap model cannot be kept: %s", exc)
+    unfinished = cached.with_suffix(f".{os.getpid()}.npz")
+    try:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(unfinished, codes=codes, confidence=confidence)
+        unfinished.replace(cached)
+    except OSError as exc:
+        log.warning("the cheap model cannot be cached: %s", exc)
     return _cheap(data, codes, confidence)
 
 
+def _cache_key(data: Dataset, column: str, kind: str) -> str:
+    """Return a text that differs when another model would be trained."""
+    state = ""
+    if kind != "text":
+        state = _state_of_files(data, column)
+    parts = (VERSION, kind, column, data.fingerprint(), state)
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+
 def _state_of_files(data: Dataset, column: str) -> str:
-    """Give a text that differs when a file that a column names is another one, or was changed."""
+    """Return a text that differs when a file that the column names was changed or replaced."""
     digest = hashlib.sha256()
     folder = Path(data.source).resolve().parent
     for name in data.texts(column):
@@ -125,37 +135,39 @@ def _state_of_files(data: Dataset, column: str) -> str:
 
 def _cheap(data: Dataset, codes: Ints, confidence: Floats) -> Cheap:
     right = float(np.mean(codes == data.label.codes))
-    values, kept = np.unique(codes, return_inverse=True)
+    values, answers = np.unique(codes, return_inverse=True)
     names = tuple(data.label.values[code] for code in values)
     assert names == in_order(names)  # noqa: S101
-    return Cheap(Column(CHEAP, names, kept.astype(np.int32)), confidence, right)
+    return Cheap(Column(CHEAP, names, answers.astype(np.int32)), confidence, right)
 
 
 def _out_of_fold(
     data: Dataset, column: str, kind: str, progress: Progress | None
 ) -> tuple[Ints, Floats]:
-    """Give the answer, as a place among the labels, and the confidence for every item (N,)."""
+    """Return the answer, as a code of the label column, and the confidence for each item (N,)."""
     features = _features(data, column, kind)
-    luck = np.random.default_rng(0).permutation(len(data))
-    fold = luck % FOLDS
-    codes, confidence = np.zeros(len(data), np.int64), np.zeros(len(data))
+    labels = data.label.codes
+    shuffled = np.random.default_rng(0).permutation(len(data))
+    fold = shuffled % FOLDS
+    codes = np.zeros(len(data), np.int64)
+    confidence = np.zeros(len(data))
     done = 0
     for number in range(FOLDS):
+        judged = np.flatnonzero(fold == number)
         others = np.flatnonzero(fold != number)
-        trained = np.sort(others[np.argsort(luck[others])[:MOST_TRAINED]])
-        mine = np.flatnonzero(fold == number)
-        if (
-            len(np.unique(data.label.codes[trained])) == 1
-        ):  # Of the rare label all are in this fold.
-            codes[mine], confidence[mine] = data.label.codes[trained[0]], 1.0
+        trained = np.sort(others[np.argsort(shuffled[others])[:MOST_TRAINED]])
+        if len(np.unique(labels[trained])) == 1:
+            # All items of the rarer label are in this fold: there is nothing to tell apart.
+            codes[judged] = labels[trained[0]]
+            confidence[judged] = 1.0
             continue
         model = _model(kind)
-        model.fit(features(trained), data.label.codes[trained])
-        for first in range(0, len(mine), CHUNK):
-            part = mine[first : first + CHUNK]
-            shares = model.predict_proba(features(part))
-            codes[part] = model.classes_[shares.argmax(axis=1)]
-            confidence[part] = shares.max(axis=1)
+        model.fit(features(trained), labels[trained])
+        for first in range(0, len(judged), CHUNK):
+            part = judged[first : first + CHUNK]
+            probabilities = model.predict_proba(features(part))
+            codes[part] = model.classes_[probabilities.argmax(axis=1)]
+            confidence[part] = probabilities.max(axis=1)
             done += len(part)
             if progress is not None:
                 progress("training a cheap model", done / len(data))
@@ -163,6 +175,7 @@ def _out_of_fold(
 
 
 def _model(kind: str) -> Any:
+    """Make an untrained pipeline of scikit-learn's."""
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
@@ -180,27 +193,28 @@ def _model(kind: str) -> Any:
 
 
 def _features(data: Dataset, column: str, kind: str) -> Callable[[Ints], Any]:
-    """Give what makes the features of the items at some places: texts, or rows of numbers."""
+    """Return a function from the places of items to their features: texts, or rows of numbers."""
+    if data.inputs is None or column not in data.inputs.columns:
+        raise DataError(
+            f"the data has no column {column!r} of texts", hint="read it with inputs=[...]"
+        )
 
     def texts(places: Ints) -> Iterator[str]:
         for place in places.tolist():
             yield data.item(place).inputs[column]
 
-    if data.inputs is None or column not in data.inputs.columns:
-        raise DataError(
-            f"the data has no column {column!r} of texts", hint="read it with inputs=[...]"
-        )
     if kind == "text":
-        return lambda places: [
-            f"{text} anything" for text in texts(places)
-        ]  # So that there is a word to learn, whatever texts say.
+        # One word is added, so that there is a word to learn even where the texts have none.
+        return lambda places: [f"{text} anything" for text in texts(places)]
     folder = Path(data.source).parent
-    measure = image_features if kind == "image" else sound_features
+    measure = sound_features
+    if kind == "image":
+        measure = image_features
     return lambda places: np.array([measure(folder / name) for name in texts(places)])
 
 
 def image_features(file: Path) -> Floats:
-    """Describe an image by a thumbnail and by how frequent its tones are."""
+    """Describe an image by a thumbnail and a histogram of each colour channel."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as exc:
@@ -213,7 +227,7 @@ def image_features(file: Path) -> Floats:
     except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as exc:
         raise DataError(
             f"the image {file} cannot be read: {exc}",
-            hint="give the names of image files, beside the data",
+            hint="give names of image files, relative to the folder of the data",
         ) from exc
     tones = [
         np.histogram(pixels[:, :, channel], bins=8, range=(0.0, 1.0))[0] / SIDE**2
@@ -223,7 +237,10 @@ def image_features(file: Path) -> Floats:
 
 
 def sound_features(file: Path) -> Floats:
-    """Describe a sound by how loud each band of it is, on average and at its loudest, in the first half minute."""
+    """Describe the first half minute of a sound by its length and the loudness of each band.
+
+    Of the logarithms of a band's power in each frame: mean, maximum and standard deviation.
+    """
     import wave
 
     try:
@@ -233,45 +250,42 @@ def sound_features(file: Path) -> Floats:
     except (OSError, EOFError, ValueError, wave.Error) as exc:
         raise DataError(
             f"the sound {file} cannot be read: {exc}",
-            hint="give the names of WAV files, beside the data",
+            hint="give names of WAV files, relative to the folder of the data",
         ) from exc
     if width not in (1, 2, 4):
         raise DataError(
-            f"the sound {file} has {8 * width} bits a sample",
+            f"the sound {file} has {8 * width} bits per sample",
             hint="give WAV files of 8, 16 or 32 bits",
         )
-    samples = np.frombuffer(
-        raw[: len(raw) // (width * channels) * width * channels],
-        {1: "u1", 2: "<i2", 4: "<i4"}[width],
-    )
-    mono = samples.reshape(-1, channels).mean(axis=1) / 2.0 ** (8 * width - 1) - (
-        1.0 if width == 1 else 0.0
-    )
+    whole_samples = len(raw) // (width * channels) * width * channels
+    samples = np.frombuffer(raw[:whole_samples], {1: "u1", 2: "<i2", 4: "<i4"}[width])
+    mono = samples.reshape(-1, channels).mean(axis=1) / 2.0 ** (8 * width - 1)
+    if width == 1:  # Samples of 8 bits are unsigned: 128 is silence.
+        mono = mono - 1.0
     padded = np.pad(mono, (0, max(0, FRAME - len(mono))))
     frames = padded[: len(padded) // FRAME * FRAME].reshape(-1, FRAME) * np.hanning(FRAME)
     power = np.abs(np.fft.rfft(frames, axis=1)) ** 2
     edges = np.unique(np.geomspace(1, power.shape[1], BANDS + 1).astype(int))
-    loud = np.log10(np.add.reduceat(power, edges[:-1], axis=1) + 1e-9)
+    loudness = np.log10(np.add.reduceat(power, edges[:-1], axis=1) + 1e-9)
+    length = np.log10(len(mono) / rate + 1e-3)
     return np.concatenate(
-        (loud.mean(axis=0), loud.max(axis=0), loud.std(axis=0), [np.log10(len(mono) / rate + 1e-3)])
+        (loudness.mean(axis=0), loudness.max(axis=0), loudness.std(axis=0), [length])
     )
 
 
 def save(data: Dataset, found: Cheap, file: Path) -> None:
-    """Write the answers and confidences as CSV, by id, or else by row from 1."""
+    """Write the answers and confidences as CSV, by id, or by row from 1 without ids."""
     import csv
 
-    names = np.arange(1, len(data) + 1) if data.ids is None else data.ids
+    first_column, names = "row", np.arange(1, len(data) + 1).tolist()
+    if data.ids is not None:
+        first_column, names = "id", data.ids.tolist()
+    answers = np.array(found.answers.values, object)[found.answers.codes].tolist()
     try:
         with file.open("w", newline="", encoding="utf-8") as out:
             writer = csv.writer(out)
-            writer.writerow(
-                ("row" if data.ids is None else "id", "cheap.prediction", "cheap.confidence")
-            )
-            answers = np.array(found.answers.values, object)[found.answers.codes]
-            writer.writerows(
-                zip(names.tolist(), answers.tolist(), found.confidence.tolist(), strict=True)
-            )
+            writer.writerow((first_column, "cheap.prediction", "cheap.confidence"))
+            writer.writerows(zip(names, answers, found.confidence.tolist(), strict=True))
     except OSError as exc:
         raise UsageError(
             f"{file} cannot be written: {exc}", hint="choose another place with --out"

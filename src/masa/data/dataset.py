@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,30 +28,36 @@ from masa.records import (
 
 MAX_LABELS = 1_000
 MAX_PREDICTIONS = 10_000
+"""The most different values of a column of predictions or groups."""
+
+MOST_NAMED = 5
+"""The most labels that a note lists."""
+
+Kind = TypeVar("Kind", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Labelled items and what is known about them; an item is known by its place, from 0."""
+    """Labelled items and what is known about them; an item is identified by its place, from 0."""
 
     source: str
     label: Column
     predictions: dict[str, Column] = field(default_factory=dict)
     ids: npt.NDArray[np.object_] | None = None
-    """rising, where there are ids: the order of the rows in a file does not matter then"""
+    """ascending, so that the order of the rows in a file does not matter"""
     difficulty: Floats | None = None
     group: Column | None = None
     cost: Floats | None = None
     numbers: dict[str, Floats] = field(default_factory=dict)
     """more columns of numbers, such as confidences, by name"""
     keys: Ints | None = None
-    """(N,) a number for each item that is its own in other versions of the data too"""
+    """(N,) a number for each item that stays the same in other versions of the data"""
     inputs: Inputs | None = None
-    """what the API is shown, at the place that `rows` says"""
+    """the texts that the API is shown, at the places that `rows` gives"""
     rows: Ints | None = None
-    """(N,) the place of each item in `inputs`, where that is not its own"""
+    """(N,) the place of each item in `inputs`, where it differs from the place in this data set"""
     notes: tuple[str, ...] = ()
-    """what is odd but not wrong, in sentences"""
+    """sentences about what is odd but not wrong"""
 
     def __len__(self) -> int:
         return len(self.label.codes)
@@ -59,15 +66,23 @@ class Dataset:
         return f"<Dataset {self.source}: {len(self):,} items, {len(self.label.values):,} labels>"
 
     def item(self, place: int) -> Item:
-        """Give an item as a client sees it: at its place among all that were read."""
-        row = place if self.rows is None else int(self.rows[place])
-        return Item(row, {} if self.inputs is None else self.inputs.of(row))
+        """Return an item as a client sees it, with its place among all that were read."""
+        row = self._row(place)
+        if self.inputs is None:
+            return Item(row, {})
+        return Item(row, self.inputs.of(row))
 
     def name(self, place: int) -> str:
-        """Give what people call an item: its id, or else its row."""
+        """Return what people call an item: its id, or else its row."""
         if self.ids is not None:
             return str(self.ids[place])
-        return f"row {1 + (place if self.rows is None else int(self.rows[place])):,}"
+        return f"row {1 + self._row(place):,}"
+
+    def _row(self, place: int) -> int:
+        """Return the place of an item among all that were read."""
+        if self.rows is None:
+            return place
+        return int(self.rows[place])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -76,13 +91,13 @@ class Dataset:
 
     @property
     def labelled(self) -> Bools:
-        """(N,) whether each item has a label; one that has none can only tell whether anything changed."""
+        """(N,) whether each item has a label; one without only tells whether anything changed."""
         if UNLABELLED not in self.label.values:
             return np.ones(len(self), np.bool_)
         return np.asarray(self.label.codes != self.label.values.index(UNLABELLED), np.bool_)
 
     def texts(self, column: str) -> Iterator[str]:
-        """Give the text of an input column, item by item."""
+        """Yield the text of an input column, item by item."""
         if self.inputs is None or column not in self.inputs.columns:
             raise DataError(
                 f"the data has no column {column!r} of texts", hint="read it with inputs=[...]"
@@ -91,18 +106,26 @@ class Dataset:
             yield self.item(place).inputs[column]
 
     def take(self, places: Ints) -> "Dataset":
-        """Give the data set of these items, in rising order of their places; labels that none of them has are gone."""
-        rows = places if self.rows is None else self.rows[places]
+        """Return the data set of the items at these places, which must be ascending.
+
+        Labels and predictions that none of these items has are left out.
+        """
+        rows = places
+        if self.rows is not None:
+            rows = self.rows[places]
+        group = None
+        if self.group is not None:
+            group = _taken(self.group, places)
         return replace(
             self,
             label=_taken(self.label, places),
             predictions={name: _taken(column, places) for name, column in self.predictions.items()},
-            ids=None if self.ids is None else self.ids[places],
-            difficulty=None if self.difficulty is None else self.difficulty[places],
-            group=None if self.group is None else _taken(self.group, places),
-            cost=None if self.cost is None else self.cost[places],
+            ids=_at(self.ids, places),
+            difficulty=_at(self.difficulty, places),
+            group=group,
+            cost=_at(self.cost, places),
             numbers={name: column[places] for name, column in self.numbers.items()},
-            keys=None if self.keys is None else self.keys[places],
+            keys=_at(self.keys, places),
             rows=rows,
         )
 
@@ -119,66 +142,52 @@ class Dataset:
         unlabelled: bool = False,
         source: str = "memory",
     ) -> "Dataset":
-        """Make a data set of columns in memory, checked like a file's; inputs are the texts that the API is shown.
+        """Make a data set from columns in memory, checked like those of a file.
+
+        The inputs are the texts that the API is shown.
 
         >>> Dataset.of([0, 1, 1], predictions={"api": [0, 1, None]}).predictions["api"].values
         ('0', '1', '<invalid>')
         """
-        hardness = None if difficulty is None else np.asarray(difficulty, np.float64)
-        more = {name: np.asarray(column, np.float64) for name, column in (numbers or {}).items()}
         answers = predictions or {}
         shown = {name: [str(text) for text in texts] for name, texts in (inputs or {}).items()}
-        columns: list[Sequence[object] | Floats] = [
-            label,
-            *answers.values(),
-            *shown.values(),
-            *more.values(),
-        ]
-        columns += [] if group is None else [group]
-        lengths = {len(column) for column in columns} | (
-            {len(hardness)} if hardness is not None else set()
-        )
-        if lengths != {len(label)} or not len(label):
-            raise DataError(
-                f"columns of {sorted(lengths)} items",
-                hint="give columns of the same length, of one item or more",
-            )
-        for row, value in enumerate(label):
-            if as_text(value) in RESERVED or (as_text(value) is None and not unlabelled):
-                raise DataError(
-                    f"{source}, row {row + 1:,}: {value!r} cannot be a label",
-                    hint="give every item a label of its own",
-                )
-        for name, column in (
-            *more.items(),
-            *((("the difficulty", hardness),) if hardness is not None else ()),
-        ):
-            if np.isnan(column).any():
-                row = int(np.flatnonzero(np.isnan(column))[0])
-                raise DataError(
-                    f"{source}, row {row + 1:,}: {name} is not a number",
-                    hint="correct it, or leave the item out",
-                )
+        floats = {name: np.asarray(column, np.float64) for name, column in (numbers or {}).items()}
+        columns: list[Sequence[object]] = [label, *answers.values(), *shown.values()]
+        if group is not None:
+            columns.append(group)
+        all_floats = list(floats.items())
+        found: dict[str, Any] = {}
+        if difficulty is not None:
+            found["difficulty"] = np.asarray(difficulty, np.float64)
+            all_floats.append(("the difficulty", found["difficulty"]))
+        _refuse_lengths(len(label), [*columns, *(column for _, column in all_floats)])
+        _refuse_labels(label, source, unlabelled=unlabelled)
+        _refuse_nan(all_floats, source)
         labels = _coded("label", label, most=MAX_LABELS, missing=UNLABELLED)
         if labels.values == (UNLABELLED,):
             raise DataError(f"no item of {source} has a label", hint="label some of them")
         coded = {
             name: _coded(name, column, most=MAX_PREDICTIONS) for name, column in answers.items()
         }
+        if group is not None:
+            found["group"] = _coded("group", group, most=MAX_PREDICTIONS)
+        if shown:
+            found["inputs"] = Inputs.in_memory(shown)
         return cls(
             source,
             labels,
             coded,
-            difficulty=hardness,
-            group=None if group is None else _coded("group", group, most=MAX_PREDICTIONS),
-            numbers=more,
+            numbers=floats,
             keys=_keys(shown, [as_text(value) or "" for value in label]),
-            inputs=_in_memory(shown) if shown else None,
             notes=_notes(labels, coded.values()),
+            **found,
         )
 
     def fingerprint(self) -> str:
-        """Give a text that differs whenever the content differs, whatever the kind of file it came from."""
+        """Return a text that differs whenever the content differs.
+
+        The same content in another kind of file has the same fingerprint.
+        """
         digest = hashlib.sha256()
 
         def add(role: str, *parts: bytes) -> None:
@@ -187,22 +196,17 @@ class Dataset:
 
         if self.keys is not None:
             add("keys", self.keys.astype("<i8").tobytes())
-        for role, column in [
-            ("label", self.label),
-            ("group", self.group),
-            *sorted(self.predictions.items()),
-        ]:
+        columns = [("label", self.label), ("group", self.group), *sorted(self.predictions.items())]
+        for role, column in columns:
             if column is not None:
-                add(
-                    role,
-                    *(value.encode() for value in column.values),
-                    column.codes.astype("<i4").tobytes(),
-                )
-        for role, numbers in (
+                values = [value.encode() for value in column.values]
+                add(role, *values, column.codes.astype("<i4").tobytes())
+        arrays = [
             ("difficulty", self.difficulty),
             ("cost", self.cost),
             *sorted(self.numbers.items()),
-        ):
+        ]
+        for role, numbers in arrays:
             if numbers is not None:
                 add(role, numbers.astype("<f8").tobytes())
         return digest.hexdigest()
@@ -221,30 +225,30 @@ def read(
     inputs: Iterable[str] = (),
     unlabelled: bool = False,
 ) -> Dataset:
-    """Read a CSV, JSON-lines or Parquet file, a glob of them or a folder, and check every value that is used.
+    """Read a CSV, JSON-lines or Parquet file, a glob of them or a folder, and check the values.
 
-    Labels and predictions are compared as text. A missing prediction counts as an answer that could not be read. With ids,
-    items come in the order of their ids, else in that of the rows. Rows without a label are refused, or kept to tell whether
-    anything changed.
+    Labels and predictions are compared as text. A missing prediction counts as an answer that
+    could not be read. With ids the items are sorted by id; without, they keep the order of the
+    rows. Rows without a label are refused, unless `unlabelled` keeps them: they only help to tell
+    whether anything changed.
     """
-    table = source if isinstance(source, Table) else Table.open(source)
-    answers = tuple(dict.fromkeys(predictions))
-    required = tuple(dict.fromkeys(name for name in (label, id, group) if name is not None))
-    shown = tuple(dict.fromkeys(inputs))
-    counted = tuple(dict.fromkeys(numbers))
-    plain = tuple(
-        dict.fromkeys(name for name in (difficulty, cost, *counted, *shown) if name is not None)
-    )
-    with table.load(
-        texts=tuple(dict.fromkeys((*required, *answers))), numbers=plain, id=id
-    ) as rows:
+    table = source
+    if not isinstance(table, Table):
+        table = Table.open(table)
+    answers = _distinct(predictions)
+    shown = _distinct(inputs)
+    more_numbers = _distinct(numbers)
+    required = _distinct((label, id, group))
+    as_written = _distinct((difficulty, cost, *more_numbers, *shown))
+    with table.load(texts=_distinct((*required, *answers)), numbers=as_written, id=id) as rows:
         for name in required:
             if name != label:
                 rows.refuse_missing(name)
             elif not unlabelled:
                 rows.refuse_missing(
                     name,
-                    hint="label them, leave them out, or let them only tell whether anything changed: --unlabelled",
+                    hint="label them, leave them out, or keep them with --unlabelled "
+                    "only to tell whether anything changed",
                 )
             if name != id:
                 rows.refuse_reserved(name)
@@ -254,20 +258,22 @@ def read(
                 f"no row of {table.source} has a value in column {label!r}",
                 hint="label some of them",
             )
-        known = {name: rows.labels(name, most=MAX_PREDICTIONS) for name in answers}
-        return Dataset(
-            source=table.source,
-            label=labels,
-            predictions=known,
-            ids=None if id is None else rows.ids(id),
-            difficulty=None if difficulty is None else rows.number(difficulty),
-            group=None if group is None else rows.labels(group, most=MAX_PREDICTIONS),
-            cost=None if cost is None else rows.number(cost, low=0.0),
-            numbers={name: rows.number(name) for name in counted},
-            keys=rows.keys(id=id, inputs=shown, label=label),
-            inputs=rows.inputs(shown) if shown else None,
-            notes=_notes(labels, known.values()),
-        )
+        coded = {name: rows.labels(name, most=MAX_PREDICTIONS) for name in answers}
+        found: dict[str, Any] = {}
+        if id is not None:
+            found["ids"] = rows.ids(id)
+        if difficulty is not None:
+            found["difficulty"] = rows.number(difficulty)
+        if group is not None:
+            found["group"] = rows.labels(group, most=MAX_PREDICTIONS)
+        if cost is not None:
+            found["cost"] = rows.number(cost, low=0.0)
+        found["numbers"] = {name: rows.number(name) for name in more_numbers}
+        found["keys"] = rows.keys(id=id, inputs=shown, label=label)
+        if shown:
+            found["inputs"] = rows.inputs(shown)
+    notes = _notes(labels, coded.values())
+    return Dataset(table.source, labels, coded, notes=notes, **found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,42 +285,43 @@ class Answers:
     confidence: Floats | None
 
     def over(self, data: Dataset) -> "tuple[Ints, Answers]":
-        """Give the places of the data's items that have an answer, rising, and the answers in that order."""
+        """Return the places of the items that have an answer, ascending, and those answers."""
         if data.ids is None:
             raise DataError(
                 "answers in a file of their own need ids",
                 hint="name the column of ids with --id COL",
             )
-        row = {name: number for number, name in enumerate(self.ids.tolist())}
-        places = np.array(
-            [place for place, name in enumerate(data.ids.tolist()) if name in row], np.int64
-        )
-        rows = np.array([row[data.ids[place]] for place in places.tolist()], np.int64)
+        row_of = {name: row for row, name in enumerate(self.ids.tolist())}
+        ids = data.ids.tolist()
+        places = np.array([place for place, name in enumerate(ids) if name in row_of], np.int64)
+        rows = np.array([row_of[ids[place]] for place in places.tolist()], np.int64)
         if not len(rows):
             raise DataError(
                 f"no id of {data.source} has an answer", hint="are these the ids of the same items?"
             )
-        confidence = None if self.confidence is None else self.confidence[rows]
-        return places, Answers(self.ids[rows], _taken(self.answers, rows), confidence)
+        answers = _taken(self.answers, rows)
+        return places, Answers(self.ids[rows], answers, _at(self.confidence, rows))
 
 
 def read_answers(
     source: str | Path, *, id: str, prediction: str, confidence: str | None = None
 ) -> Answers:
     """Read predictions by id from a file."""
-    numbers = () if confidence is None else (confidence,)
-    with Table.open(source).load(
-        texts=tuple(dict.fromkeys((id, prediction))), numbers=numbers, id=id
-    ) as rows:
+    numbers = _distinct((confidence,))
+    with Table.open(source).load(texts=_distinct((id, prediction)), numbers=numbers, id=id) as rows:
         rows.refuse_missing(id)
         answers = rows.labels(prediction, most=MAX_PREDICTIONS)
-        return Answers(
-            rows.ids(id), answers, None if confidence is None else rows.number(confidence)
-        )
+        ids = rows.ids(id)
+        confidences = None
+        if confidence is not None:
+            confidences = rows.number(confidence)
+        return Answers(ids, answers, confidences)
 
 
 def as_text(value: object) -> str | None:
-    """Give the text by which a label or prediction in memory is compared, as it would be read from a file; None for none.
+    """Return the text by which a value in memory is compared, as if it were read from a file.
+
+    None for a missing value.
 
     >>> [as_text(value) for value in (3, 3.0, 2.5, True, "3.0", "", None, float("nan"))]
     ['3', '3', '2.5', 'true', '3.0', None, None, None]
@@ -330,13 +337,84 @@ def as_text(value: object) -> str | None:
     return str(value)
 
 
+def oddities(label: Column, answers: Column) -> Iterator[str]:
+    """Yield notes on what in a column of predictions is probably not what the user meant."""
+    if INVALID in answers.values:
+        missing = int(np.count_nonzero(answers.codes == answers.values.index(INVALID)))
+        yield (
+            f"{answers.name!r} has no prediction for {missing:,} of {len(answers.codes):,} items; "
+            f"they count as {INVALID}"
+        )
+    given = [name for name in answers.values if name not in RESERVED]
+    unknown = [name for name in given if name not in label.values]
+    similar = {_simplified(name): name for name in label.values}
+    for name in unknown:
+        if _simplified(name) in similar:
+            yield (
+                f"{answers.name!r} has the prediction {name!r}, which is not the label "
+                f"{similar[_simplified(name)]!r}: texts are compared exactly"
+            )
+            return
+    if len(unknown) == len(given):
+        yield f"no prediction in {answers.name!r} is one of the labels in {label.name!r}"
+
+
+def _simplified(name: str) -> str:
+    """Drop case, outer spaces and a decimal part of zeros."""
+    return re.sub(r"\.0+$", "", name.strip().casefold())
+
+
+def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
+    """Return each name once, in order, without None."""
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _at(values: npt.NDArray[Kind] | None, places: Ints) -> npt.NDArray[Kind] | None:
+    """Return the values at these places, if there are any values."""
+    if values is None:
+        return None
+    return values[places]
+
+
 def _taken(column: Column, places: Ints) -> Column:
+    """Return the items of a column at these places, without the values that none of them has."""
     kept, codes = np.unique(column.codes[places], return_inverse=True)
     return Column(column.name, tuple(column.values[code] for code in kept), codes.astype(np.int32))
 
 
+def _refuse_lengths(items: int, columns: Iterable[Sequence[object] | Floats]) -> None:
+    if not items:
+        raise DataError("the data has no items", hint="give columns of one item or more")
+    lengths = sorted({len(column) for column in columns})
+    if lengths != [items]:
+        raise DataError(
+            f"the columns have different lengths: {', '.join(map(str, lengths))} items",
+            hint="give columns of the same length",
+        )
+
+
+def _refuse_labels(label: Sequence[object], source: str, *, unlabelled: bool) -> None:
+    for row, value in enumerate(label):
+        text = as_text(value)
+        if text in RESERVED or (text is None and not unlabelled):
+            raise DataError(
+                f"{source}, row {row + 1:,}: {value!r} cannot be a label",
+                hint=f"give every item a label other than {', '.join(RESERVED)}",
+            )
+
+
+def _refuse_nan(columns: Iterable[tuple[str, Floats]], source: str) -> None:
+    for name, column in columns:
+        bad_rows = np.flatnonzero(np.isnan(column))
+        if len(bad_rows):
+            raise DataError(
+                f"{source}, row {int(bad_rows[0]) + 1:,}: {name} is not a number",
+                hint="correct it, or leave the item out",
+            )
+
+
 def _keys(inputs: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Ints:
-    """Give the same keys as a file with these columns and no ids would have."""
+    """Return the same keys (N,) as a file with these columns and no ids would have."""
     if inputs:
         seen: Counter[tuple[str, ...]] = Counter()
         parts: list[tuple[str, ...]] = []
@@ -350,18 +428,14 @@ def _keys(inputs: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Ints:
     return np.array([int.from_bytes(half, "little", signed=True) for half in hashes], np.int64)
 
 
-def _in_memory(inputs: Mapping[str, Sequence[str]]) -> Inputs:
-    texts = [text.encode() for row in zip(*inputs.values(), strict=True) for text in row]
-    return Inputs(
-        tuple(inputs),
-        b"".join(texts),
-        np.concatenate(([0], np.cumsum([len(text) for text in texts]))).astype(np.int64),
-    )
-
-
 def _coded(name: str, column: Sequence[object], *, most: int, missing: str = INVALID) -> Column:
-    known = (as_text(value) for value in column)
-    texts = [missing if value in (None, UNLABELLED) else value for value in known]
+    """Make a column of values in memory, which an empty value turns into `missing`."""
+    texts = []
+    for value in column:
+        text = as_text(value)
+        if text is None or text == UNLABELLED:
+            text = missing
+        texts.append(text)
     values = in_order(tuple(set(texts)))
     if any(len(value) > LONGEST_LABEL for value in values):
         raise DataError(
@@ -378,21 +452,24 @@ def _coded(name: str, column: Sequence[object], *, most: int, missing: str = INV
 
 
 def _notes(label: Column, predictions: Iterable[Column]) -> tuple[str, ...]:
-    return (
-        *_without(label),
-        *_lone_labels(label),
-        *(note for column in predictions for note in oddities(label, column)),
-    )
+    notes = [*_unlabelled_note(label), *_lone_label_note(label)]
+    for column in predictions:
+        notes += oddities(label, column)
+    return tuple(notes)
 
 
-def _without(label: Column) -> Iterator[str]:
+def _unlabelled_note(label: Column) -> Iterator[str]:
     if UNLABELLED in label.values:
         count = int(np.count_nonzero(label.codes == label.values.index(UNLABELLED)))
-        yield f"{count:,} of {len(label.codes):,} items have no label; they only help to tell whether anything changed"
+        yield (
+            f"{count:,} of {len(label.codes):,} items have no label; "
+            "they only help to tell whether anything changed"
+        )
 
 
-def _lone_labels(label: Column) -> Iterator[str]:
-    counts = np.bincount(label.codes, minlength=len(label.values))
+def _lone_label_note(label: Column) -> Iterator[str]:
+    """Name the labels that only one item has."""
+    counts = np.bincount(label.codes, minlength=len(label.values)).tolist()
     lone = [
         repr(name)
         for name, count in zip(label.values, counts, strict=True)
@@ -401,29 +478,7 @@ def _lone_labels(label: Column) -> Iterator[str]:
     if len(lone) == 1:
         yield f"only one item has the label {lone[0]}; it is a stratum of its own"
     elif lone:
-        some = ", ".join(lone[:5]) + (", ..." if len(lone) > 5 else "")
-        yield f"{len(lone)} labels have only one item each ({some}); each is a stratum of its own"
-
-
-def oddities(label: Column, answers: Column) -> Iterator[str]:
-    """Tell what about a column of predictions is probably not what the user meant."""
-    if INVALID in answers.values:
-        missing = int(np.count_nonzero(answers.codes == answers.values.index(INVALID)))
-        yield f"{answers.name!r} has no prediction for {missing:,} of {len(answers.codes):,} items; they count as {INVALID}"
-    plain = {_plain(name): name for name in label.values}
-    strangers = [
-        name for name in answers.values if name not in label.values and name not in RESERVED
-    ]
-    for name in strangers:
-        if _plain(name) in plain:
-            yield (
-                f"{answers.name!r} has the prediction {name!r}, which is not the label {plain[_plain(name)]!r}: "
-                "texts are compared as they are"
-            )
-            return
-    if len(strangers) == len([name for name in answers.values if name not in RESERVED]):
-        yield f"no prediction in {answers.name!r} is one of the labels in {label.name!r}"
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"\.0+$", "", name.strip().casefold())
+        listed = ", ".join(lone[:MOST_NAMED])
+        if len(lone) > MOST_NAMED:
+            listed += ", ..."
+        yield f"{len(lone)} labels have only one item each ({listed}); each is a stratum of its own"

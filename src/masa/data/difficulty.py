@@ -5,11 +5,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """The column that tells easy items from hard ones, if there is one, and what it is in words."""
+class DifficultySource:
+    """The column that separates easy items from hard ones, if there is one."""
 
     column: str | None
     words: str
+    """what the column is, for people; empty without a column
+
+    It is part of the settings by which a stored run is recognised, so it is never reworded.
+    """
 
 
 def choose(
@@ -18,10 +22,10 @@ def choose(
     difficulty: str | None = None,
     old: str | None = None,
     old_confidence: str | None = None,
-) -> Source:
-    """Take the column named for it, else the confidence of the old answers, else none.
+) -> DifficultySource:
+    """Choose the column named as the difficulty, else the baseline's confidence, else none.
 
-    Beside `NAME.prediction`, a column `NAME.confidence` is known to be its confidence.
+    A column `NAME.confidence` is taken for the confidence of a column `NAME.prediction`.
 
     >>> choose(["label", "acme.prediction", "acme.confidence"], old="acme.prediction").words
     "'acme.confidence', the confidence of the old answers"
@@ -29,18 +33,21 @@ def choose(
     True
     """
     if difficulty is not None:
-        return Source(difficulty, repr(difficulty))
-    sure = beside(columns, old, old_confidence)
-    return (
-        Source(None, "")
-        if sure is None
-        else Source(sure, f"{sure!r}, the confidence of the old answers")
-    )
+        return DifficultySource(difficulty, repr(difficulty))
+    confidence = beside(columns, old, old_confidence)
+    if confidence is None:
+        return DifficultySource(None, "")
+    return DifficultySource(confidence, f"{confidence!r}, the confidence of the old answers")
 
 
 def beside(columns: Collection[str], answers: str | None, given: str | None = None) -> str | None:
-    """Give the column with the confidence of these answers: the one given, or else the one known by its name."""
+    """Return the column with the confidence of these answers.
+
+    It is the one given, or else the one that `choose` knows by its name, or None.
+    """
     if given is not None or answers is None or not answers.endswith(".prediction"):
         return given
     name = answers.removesuffix("prediction") + "confidence"
-    return name if name in columns else None
+    if name in columns:
+        return name
+    return None

@@ -1,4 +1,4 @@
-"""What is known of each item before the first paid call, and may tell that its answer changed."""
+"""What is known about each item before the first paid call and may predict a changed answer."""
 
 import re
 import zlib
@@ -12,92 +12,106 @@ import numpy as np
 from masa.records import Codes, Column, Floats, Ints
 
 VOCABULARY = 4096
+"""The number of codes that words are hashed to."""
+
 MOST_WORDS, MOST_TEXT = 64, 4_000
-"""Words of a text that are looked at, the first different ones, and characters."""
+"""How much of a text is used: its first different words, of its first characters."""
 
 MOST_REMEMBERED = 1_000_000
+"""The most words whose codes are kept in memory."""
 
 CHEAPEST = 0.01
-"""Of the mean price: what is cheaper, or free, is not asked more often for that."""
+"""The lowest relative price of an item, as a share of the mean price.
+
+An item that is cheaper, or free, is not asked more often for that.
+"""
 
 OTHER = "<other>"
-"""Stands for all answers that were never given before: for what is asked next it does not matter how they differ."""
+"""Represents all answers that were never given before.
+
+How they differ from each other does not matter for what is asked next.
+"""
 
 MOVED = 0.1
-"""How much of a change it is that an answer stayed and its confidence moved."""
+"""How much it counts, as a share of a changed answer, that only the confidence changed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
-    """The words of each item's text, as numbers below the size of the vocabulary."""
+    """The words of each item's text, as codes below the size of the vocabulary."""
 
     start: Ints
-    """(N + 1,)"""
+    """(N + 1,) item i has the codes start[i] to start[i + 1]"""
     codes: Codes
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Words":
-        """Give each word of each text a number; different words may share one.
+        """Hash each word of each text to a code; different words may share one.
 
         >>> words = Words.of(["Good, good food.", ""])
         >>> words.start.tolist(), len(words.codes)
         ([0, 2, 2], 2)
         """
-        number = _Numbers().__getitem__
-        find = re.compile(r"\w+(?:'\w+)?").findall
-        starts, codes = array("q", [0]), array("i")
+        code_of = _WordCodes().__getitem__
+        words_in = re.compile(r"\w+(?:'\w+)?").findall
+        starts = array("q", [0])
+        codes = array("i")
         for text in texts:
-            mine = dict.fromkeys(map(number, find(text[:MOST_TEXT].lower())))
-            codes.extend(islice(mine, MOST_WORDS))
+            distinct = dict.fromkeys(map(code_of, words_in(text[:MOST_TEXT].lower())))
+            codes.extend(islice(distinct, MOST_WORDS))
             starts.append(len(codes))
         return cls(np.array(starts, np.int64), np.array(codes, np.int32))
 
 
-class _Numbers(dict[str, int]):
-    """The number of each word, remembered for the more frequent ones."""
+class _WordCodes(dict[str, int]):
+    """The code of each word, kept in memory for the words that come first."""
 
     def __missing__(self, word: str) -> int:
-        number = zlib.crc32(word.encode(errors="replace")) % VOCABULARY
+        code = zlib.crc32(word.encode(errors="replace")) % VOCABULARY
         if len(self) < MOST_REMEMBERED:
-            self[word] = number
-        return number
+            self[word] = code
+        return code
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """The old answers of all items, and what else is free."""
+    """The baseline answers of all items, and what else is known about them for free."""
 
     old: Column
+    """the baseline answers"""
     confidence: Floats | None = None
-    """(N,) of the old answers"""
+    """(N,) of the baseline answers"""
     also: tuple[Column, ...] = ()
-    """what others answer: a cheap model, another vendor"""
+    """the answers of others: a cheap model, another vendor"""
     words: Words | None = None
 
     def __post_init__(self) -> None:
         assert all(len(column.codes) == len(self.old.codes) for column in self.also)  # noqa: S101
 
     def disagreeing(self) -> Floats:
-        """Say of each of the others where it disagrees with the old answers: (N, A) of 0 and 1."""
-        places = {name: code for code, name in enumerate(self.old.values)}
+        """Return 1 where one of the others disagrees with the baseline answer, else 0: (N, A)."""
+        code_of = {name: code for code, name in enumerate(self.old.values)}
         result = np.empty((len(self.old.codes), len(self.also)))
         for column, other in enumerate(self.also):
-            code = np.array([places.get(name, -1) for name in other.values], np.int64)
-            result[:, column] = code[other.codes] != self.old.codes
+            codes = np.array([code_of.get(name, -1) for name in other.values], np.int64)
+            result[:, column] = codes[other.codes] != self.old.codes
         return result
 
     @property
     def in_words(self) -> str:
-        """What is known, for people."""
-        parts = ["its old answer"]
-        parts += ["how sure that was"] if self.confidence is not None else []
-        parts += [f"what {column.name!r} says" for column in self.also]
-        parts += ["its words"] if self.words is not None else []
-        return "of every item it is known: " + ", ".join(parts)
+        """A sentence without a subject that says what is used."""
+        text = "uses the baseline answers"
+        if self.confidence is not None:
+            text += ", their confidence"
+        for column in self.also:
+            text += f", the answers of {column.name!r}"
+        if self.words is not None:
+            text += ", the words of the texts"
+        return text
 
 
 def prices(cost: Floats | None, items: int) -> Floats:
-    """Give the price of each item (N,) relative to the mean, none of them far below it.
+    """Return the price of each item (N,) relative to the mean, at least `CHEAPEST`.
 
     >>> prices(np.array([0.0, 1.0, 5.0]), 3).tolist()
     [0.01, 0.5, 2.5]
@@ -108,7 +122,7 @@ def prices(cost: Floats | None, items: int) -> Floats:
 
 
 def ranks(numbers: Floats) -> Floats:
-    """Give the rank of each number (N,) between 0 and 1, equal ones the same.
+    """Return the rank of each number (N,) between 0 and 1; equal numbers have equal ranks.
 
     >>> ranks(np.array([3.0, 1.0, 3.0, 9.0])).tolist()
     [0.5, 0.125, 0.5, 0.875]

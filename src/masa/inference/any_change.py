@@ -58,7 +58,7 @@ def differences(
     return both, differing
 
 
-def moved(
+def any_change(
     found: Estimate | None,
     old: BaselineAnswers,
     compared_to: list[int],

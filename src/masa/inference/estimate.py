@@ -163,7 +163,7 @@ def estimate_from_sequence(
     )
 
 
-def estimated(
+def estimate_from_strata(
     strata: Strata, old: BaselineAnswers, places: Ints, answers: Column, *, finite: bool
 ) -> Estimate:
     """Estimate the shift from answers that were drawn inside strata, by pairs of old and new ones."""

@@ -172,7 +172,7 @@ class _Sums:
         inside = draws.probability == 0.0
         turned = int(draws.batch[inside].max(initial=0))
         sizes[turned] = asked[turned] if turned else sizes[turned]
-        chance = np.where(inside, _inside(layout.rest.of, places, inside), draws.probability)
+        chance = np.where(inside, _inside(layout.rest.stratum, places, inside), draws.probability)
         share, adds = kernel.weigh(draws.batch, chance, sizes, left, turned)
         mine = layout.items.weight[places]
         counts = share * mine

@@ -1,8 +1,7 @@
-"""How to assess: which items are asked, chosen by what is known beforehand, and how their answers are weighed."""
+"""The one place that chooses a method: how items are drawn, and how their answers are estimated from."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from masa.inference.estimate import (
     Estimate,
     estimate_from_batches,
     estimate_from_sequence,
-    estimated,
+    estimate_from_strata,
 )
 from masa.records import Column, Floats, Ints
 from masa.sampling.draws import Draws
@@ -23,183 +22,196 @@ from masa.sampling.layout import Layout
 from masa.sampling.predictive import Predictive
 from masa.sampling.sequential import Sequential
 from masa.sampling.shrunken import Shrunken
+from masa.sampling.source import Source
 from masa.sampling.stratified import Sampler
 from masa.sampling.switch import Switch
-from masa.settings import Settings
+from masa.settings import Objective, Settings
 
-Source = Sampler | Shrunken | Predictive | Switch
+BY_SHRUNKEN_STRATA = ("paired", "adaptive")
+"""Methods that draw from strata whose variances are shrunk towards each other."""
+
+BASELINE_CONFIDENCE = "the confidence of the baseline's answers"
+"""What the levels are then. Stored runs are recognised by it: never reworded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """How items are chosen, and how what they are answered is weighed."""
+class Method:
+    """How items are drawn and how their answers are estimated from, on some data.
 
-    method: str
+    Live assessments, replays and plans all get it from `Method.of`, so that what a replay measures is what an assessment does.
+    """
+
+    name: str
+    """predictive, paired, ...: never auto, which has been decided"""
     data: Dataset
+    old: BaselineAnswers | None
+    """None only in replays without baseline answers"""
     strata: Strata
-    make: "Callable[[int], Source]"
-    """gives what chooses the items, for a seed"""
-    source: "Source"
     difficulty: str
-    """what the strata's levels are, in words"""
+    """what the levels of the strata are made from, in words"""
+    objective: Objective
+    seed: int
+    features: Features | None = None
+    """what predicts that an answer changed"""
     layout: Layout | None = None
-    """where items are drawn in batches"""
-    group: Column | None = None
+    """the items as predictive sampling sees them"""
     rest: Strata | None = None
-    """strata to go on with once the old answers tell little"""
-    notes: tuple[str, ...] = ()
+    """the strata to draw from after a switch"""
     strict: bool = False
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, data: Dataset, old: BaselineAnswers, settings: Settings, *, words: Words | None = None
-    ) -> "Plan":
-        """Choose by what is known beforehand, the words of the items perhaps from another plan.
-
-        The old answer of every item of the data is known, see `narrowed`.
-        """
-        method, notes = settings.method, []
-        others = tuple(_also(data, name) for name in settings.also)
-        features = Features(old.answers, old.confidence, others, words or _words(data, method))
-        if method == "auto":
-            method = "predictive"
-            notes.append(f"method {method}: {features.in_words}")
-        if lost := set(old.uncovered) & {*(settings.mix or ()), *settings.objective.weights}:
-            raise UsageError(
-                f"the mix or the weights name {', '.join(map(repr, sorted(lost)))}, of which the baseline has nothing",
-                hint="make a baseline of more items (masa baseline), or leave that out",
-            )
-        if method == "paired" and old.weight is not None:
-            raise UsageError(
-                "the method paired must know how often each old answer is given; the baseline has only part of the items",
-                hint="leave out --method, or make a baseline of all items (masa baseline)",
-            )
-        if method != "predictive" and not old.drawn_evenly:
-            raise UsageError(
-                f"the method {method} takes items to count alike; run {old.run}, the baseline, chose its items by their answers",
-                hint="leave out --method, or make a baseline with masa baseline",
-            )
-        if method != "predictive" and settings.canary:
-            raise UsageError(
-                f"the method {method} has no canaries", hint="leave out --method, or the canary"
-            )
-        if method != "predictive" and not data.labelled.all():
-            raise UsageError(
-                f"the method {method} asks only about items with a label",
-                hint="leave out --unlabelled",
-            )
-        if settings.strict:
-            _check_strict(method, data, old, settings)
-        strata, difficulty = stratified(data, old, settings)
-        common: dict[str, Any] = {
-            "objective": settings.objective,
-            "cost": data.cost,
-            "seed": settings.seed,
-        }
-        if method == "predictive":
-            turns = (
-                settings.method == "auto"
-                and data.group is None
-                and not settings.strict
-                and old.weight is None
-            )
-            rest = _unpaired(data, old, settings, others) if turns else None
-            layout = Layout.of(
-                data.label,
-                features,
-                weight=strata.item_weight,
-                group=data.group,
-                rest=rest,
-                canaries=(settings.canary + 1) // 2,
-                extra_variance=_extra_variance(old, strata),
-                **common,
-            )
-
-            def batches(seed: int) -> Source:
-                first = (Sequential if settings.strict else Predictive)(layout, features, seed=seed)
-                return (
-                    first
-                    if rest is None
-                    else Switch(first, lambda: Shrunken(rest, **{**common, "seed": seed}))
-                )
-
-            return cls(
-                method,
-                data,
-                strata,
-                batches,
-                batches(settings.seed),
-                difficulty,
-                layout,
-                data.group,
-                rest,
-                tuple(notes),
-                settings.strict,
-            )
-        if data.group is not None:
-            raise UsageError(f"the method {method} does not know groups", hint="leave out --method")
-        each = None if old.weight is None else strata.item_weight
-        if method == "paired":
-            known = (
-                features
-                if features.confidence is not None
-                else replace(features, confidence=data.difficulty)
-            )
-            strata = paired_strata(data.label, known, levels=settings.levels, mix=settings.mix)
-            common["old"] = old.answers
-        if method == "adaptive":
-            strata = _unpaired(data, old, settings, others)
-        if method in ("paired", "adaptive"):
-            strata = strata if each is None else strata.weighing(each)
-            return cls._by_strata(method, data, strata, difficulty, notes, **common)
-
-        def sampler(seed: int) -> Source:
-            return Sampler(strata, method=method, seed=seed)
-
-        return cls(method, data, strata, sampler, sampler(settings.seed), difficulty)
-
-    @classmethod
-    def _by_strata(
         cls,
-        method: str,
         data: Dataset,
-        strata: Strata,
-        difficulty: str,
-        notes: list[str],
+        old: BaselineAnswers | None,
+        settings: Settings,
         *,
-        seed: int,
-        **options: Any,
-    ) -> "Plan":
-        def shrunken(seed: int) -> Source:
-            return Shrunken(strata, seed=seed, **options)
+        name: str | None = None,
+        words: Words | None = None,
+        new_answers: Sequence[str] = (),
+    ) -> "Method":
+        """Choose by what is known before anything is asked; every item has a baseline answer, or none has.
 
-        return cls(method, data, strata, shrunken, shrunken(seed), difficulty, notes=tuple(notes))
+        Replays give the name of a method, the words of the items and the answers that will come; live assessments know none
+        of these beforehand.
+        """
+        wanted = name or settings.method
+        others = tuple(_free_answers(data, column) for column in settings.also)
+        features = None
+        if old is not None:
+            if words is None and wanted in ("auto", "predictive"):
+                words = _words(data)
+            features = Features(old.answers, old.confidence, others, words)
+        chosen, notes = _decided(wanted, features)
+        _check(chosen, data, old, settings)
+        strata, difficulty = stratified(data, old, settings)
+        method = cls(
+            name=chosen,
+            data=data,
+            old=old,
+            strata=strata,
+            difficulty=difficulty,
+            objective=settings.weights,
+            seed=settings.seed,
+            features=features,
+            strict=settings.strict,
+            notes=notes,
+        )
+        if chosen == "predictive":
+            return method._with_layout(settings, others, new_answers, may_switch=wanted == "auto")
+        if chosen in BY_SHRUNKEN_STRATA:
+            return replace(method, strata=method._shrunken_strata(settings, others))
+        return method
+
+    def _with_layout(
+        self,
+        settings: Settings,
+        others: tuple[Column, ...],
+        new_answers: Sequence[str],
+        *,
+        may_switch: bool,
+    ) -> "Method":
+        """Lay the items out for predictive sampling, with strata to switch to where that may be."""
+        old, features = self.old, self.features
+        assert old is not None and features is not None  # noqa: S101, PT018 - checked before
+        may_switch = may_switch and not settings.strict and old.weight is None
+        rest = None
+        if may_switch and self.data.group is None:
+            rest = _unpaired(self.data, old, settings, others)
+        layout = Layout.of(
+            self.data.label,
+            features,
+            weight=self.strata.item_weight,
+            objective=self.objective,
+            cost=self.data.cost,
+            group=self.data.group,
+            new=new_answers,
+            rest=rest,
+            canaries=(settings.canary + 1) // 2,
+            seed=self.seed,
+            extra_variance=_extra_variance(old, self.strata),
+        )
+        return replace(self, layout=layout, rest=rest)
+
+    def _shrunken_strata(self, settings: Settings, others: tuple[Column, ...]) -> Strata:
+        if self.name == "adaptive":
+            strata = _unpaired(self.data, self.old, settings, others)
+        else:
+            features = self.features
+            assert features is not None  # noqa: S101 - paired needs baseline answers
+            if features.confidence is None:
+                features = replace(features, confidence=self.data.difficulty)
+            strata = paired_strata(
+                self.data.label, features, levels=settings.levels, mix=settings.mix
+            )
+        if self.old is None or self.old.weight is None:
+            return strata
+        return strata.weighing(self.strata.item_weight)
+
+    def source(self, *, seed: int | None = None) -> Source:
+        """Make what chooses the items."""
+        key = self.seed if seed is None else seed
+        if self.name == "predictive":
+            return self._predictive(key)
+        if self.name in BY_SHRUNKEN_STRATA:
+            old = self.baseline_column if self.name == "paired" else None
+            return Shrunken(
+                self.strata,
+                old=old,
+                objective=self.objective,
+                cost=self.data.cost,
+                seed=key,
+            )
+        return Sampler(self.strata, method=self.name, seed=key)
+
+    def _predictive(self, seed: int) -> Source:
+        layout, features, rest = self.layout, self.features, self.rest
+        assert layout is not None and features is not None  # noqa: S101, PT018
+        if self.strict:
+            return Sequential(layout, features, seed=seed)
+        first = Predictive(layout, features, seed=seed)
+        if rest is None:
+            return first
+
+        def after_switch() -> Shrunken:
+            return Shrunken(rest, objective=self.objective, cost=self.data.cost, seed=seed)
+
+        return Switch(first, after_switch)
+
+    @property
+    def baseline_column(self) -> Column:
+        """The baseline answers of all items."""
+        assert self.old is not None  # noqa: S101 - only replays do without
+        return self.old.answers
 
     @property
     def words(self) -> Words | None:
-        """The words of the items, where they tell what to ask."""
-        if self.layout is None or not self.layout.prior.vocabulary:
-            return None
-        return Words(self.layout.items.word_start, self.layout.items.words)
+        """The words of the items, where they help to choose."""
+        return None if self.features is None else self.features.words
+
+    @property
+    def may_switch(self) -> bool:
+        """Whether the run may go over to stratified sampling."""
+        return self.rest is not None
 
     def exhausted(self, places: Ints) -> bool:
-        """Say whether nothing that counts is left to ask but these items."""
+        """Say whether these are all of the items that count."""
         left = self.strata.item_weight > 0.0
         left[places] = False
         return not left.any()
 
-    def estimated(
-        self,
-        old: BaselineAnswers,
-        places: Ints,
-        answers: Column,
-        draws: "Draws | None",
-        *,
-        finite: bool,
+    def estimate(
+        self, places: Ints, answers: Column, draws: Draws | None, *, finite: bool
     ) -> Estimate:
-        """Estimate the shift from these answers."""
+        """Estimate the shift from the answers about these items (n,).
+
+        Finite: the items that were asked are known for good, because the API repeats itself.
+        """
+        old = self.old
+        assert old is not None  # noqa: S101 - only replays do without
         if self.layout is None or draws is None:
-            return estimated(self.strata, old, places, answers, finite=finite)
+            return estimate_from_strata(self.strata, old, places, answers, finite=finite)
         if self.strict:
             return estimate_from_sequence(self.layout, self.strata, old, places, answers, draws)
         found = estimate_from_batches(
@@ -209,26 +221,90 @@ class Plan:
             places,
             answers,
             draws,
-            group=self.group,
+            group=self.data.group,
             rest=self.rest,
             finite=finite,
         )
         return found.labelled()
 
 
-def _check_strict(method: str, data: Dataset, old: BaselineAnswers, settings: Settings) -> None:
-    """Raise where nothing is known that holds at all times at once."""
-    if method != "predictive" or old.weight is not None:
+def _decided(wanted: str, features: Features | None) -> tuple[str, tuple[str, ...]]:
+    """Give the method that auto is, and why."""
+    if wanted != "auto":
+        return wanted, ()
+    if features is None:
+        return "adaptive", ("method adaptive: there are no baseline answers",)
+    return "predictive", (f"method predictive: {features.in_words}",)
+
+
+def _check(name: str, data: Dataset, old: BaselineAnswers | None, settings: Settings) -> None:
+    """Raise for a method that cannot do what is asked of it on this data."""
+    if old is None:
+        if name in ("predictive", "paired"):
+            raise UsageError(
+                f"the method {name} needs the old answers", hint="name their column with --old COL"
+            )
+    else:
+        _check_baseline(name, old, settings)
+    if settings.strict:
+        _check_strict(name, data, old, settings)
+    if name == "predictive":
+        return
+    if settings.canary:
         raise UsageError(
-            "strict intervals take the old answer of every item, and the method auto",
-            hint="leave out --method"
-            if old.weight is None
-            else "make a baseline of all items (masa baseline)",
+            f"the method {name} has no canaries", hint="leave out --method, or the canary"
         )
-    if not old.repeats_itself:
+    if not data.labelled.all():
         raise UsageError(
-            f"strict intervals are for an API that repeats itself; {old.contradicted:,} of {old.repeated:,} items asked twice "
-            "were answered differently, or too few were asked",
+            f"the method {name} asks only about items with a label", hint="leave out --unlabelled"
+        )
+    if data.group is not None:
+        raise UsageError(
+            f"the method {name} does not know groups",
+            hint="leave out --method, or use predictive, which needs the old answers",
+        )
+
+
+def _check_baseline(name: str, old: BaselineAnswers, settings: Settings) -> None:
+    """Raise for what cannot be estimated from this baseline."""
+    missing = set(old.uncovered) & {*(settings.mix or ()), *settings.weights.weights}
+    if missing:
+        raise UsageError(
+            f"the mix or the weights name {', '.join(map(repr, sorted(missing)))}, "
+            "about which the baseline has no answers",
+            hint="make a baseline of more items (masa baseline), or leave that out",
+        )
+    if name == "paired" and old.weight is not None:
+        raise UsageError(
+            "the method paired must know how often each old answer is given; "
+            "the baseline has only part of the items",
+            hint="leave out --method, or make a baseline of all items (masa baseline)",
+        )
+    if name != "predictive" and not old.drawn_evenly:
+        raise UsageError(
+            f"the method {name} takes all items of a label to count alike; "
+            f"run {old.run}, the baseline, chose its items by their answers",
+            hint="leave out --method, or make a baseline with masa baseline",
+        )
+
+
+def _check_strict(
+    name: str, data: Dataset, old: BaselineAnswers | None, settings: Settings
+) -> None:
+    """Raise where no interval is known that holds at all times at once."""
+    partial = old is not None and old.weight is not None
+    if name != "predictive" or partial:
+        hint = "leave out --method"
+        if partial:
+            hint = "make a baseline of all items (masa baseline)"
+        raise UsageError(
+            "strict intervals need the old answer of every item, and the method auto", hint=hint
+        )
+    if old is not None and not old.repeats_itself:
+        raise UsageError(
+            "strict intervals are for an API that repeats itself; "
+            f"{old.contradicted:,} of {old.repeated:,} items asked twice were answered differently, "
+            "or too few were asked",
             hint="leave out --strict",
         )
     if settings.canary or data.group is not None or not data.labelled.all():
@@ -238,28 +314,34 @@ def _check_strict(method: str, data: Dataset, old: BaselineAnswers, settings: Se
         )
 
 
-def _also(data: Dataset, name: str) -> Column:
+def _free_answers(data: Dataset, name: str) -> Column:
     if name not in data.predictions:
         raise UsageError(
-            f"the data has no column {name!r} of predictions", hint="read it with predictions=[...]"
+            f"the data has no column {name!r} of predictions",
+            hint="read it with predictions=[...]",
         )
     return data.predictions[name]
 
 
 def _unpaired(
-    data: Dataset, old: BaselineAnswers, settings: Settings, others: tuple[Column, ...]
+    data: Dataset,
+    old: BaselineAnswers | None,
+    settings: Settings,
+    others: tuple[Column, ...],
 ) -> Strata:
-    """Split the items as one does who does not know the old answers."""
-    hardness = data.difficulty if data.difficulty is not None else old.confidence
+    """Build the strata of a method that does not use the baseline answers."""
+    difficulty = data.difficulty
+    if difficulty is None and old is not None:
+        difficulty = old.confidence
     cheap = others[0] if others else None
     return adaptive_strata(
-        data.label, cheap, difficulty=hardness, levels=settings.levels, mix=settings.mix
+        data.label, cheap, difficulty=difficulty, levels=settings.levels, mix=settings.mix
     )
 
 
-def _words(data: Dataset, method: str) -> Words | None:
-    """Give the words of what the API is shown, where the method can use them."""
-    if data.inputs is None or method not in ("auto", "predictive"):
+def _words(data: Dataset) -> Words | None:
+    """Give the words of what the API is shown."""
+    if data.inputs is None:
         return None
     return Words.of(data.item(place).text for place in range(len(data)))
 
@@ -267,27 +349,31 @@ def _words(data: Dataset, method: str) -> Words | None:
 def stratified(
     data: Dataset, old: BaselineAnswers | None, settings: Settings, *, all_items: bool = False
 ) -> tuple[Strata, str]:
-    """Split the items by label and by what tells easy from hard, and say what that is."""
+    """Split the items by label and difficulty, and say what the difficulty is."""
     difficulty, words = data.difficulty, settings.difficulty or "given"
-    weight = None if old is None else old.weight
+    weight = None
+    if old is not None:
+        weight = old.weight
     if difficulty is None:
-        difficulty = None if old is None else old.confidence
-        words = "" if difficulty is None else "the confidence of the baseline's answers"
-    return mixed(
+        words = ""
+        if old is not None and old.confidence is not None:
+            difficulty, words = old.confidence, BASELINE_CONFIDENCE
+    strata = mixed(
         data,
         difficulty,
         levels=settings.levels,
         mix=settings.mix,
         weight=weight,
         all_items=all_items,
-    ), words
+    )
+    return strata, words
 
 
 def _extra_variance(old: BaselineAnswers, strata: Strata) -> Floats | None:
-    """Give what items add to the variance because they stand for others (N,), by what they weigh in these strata."""
+    """Give the extra variance of each item (N,) for the weights that items have in these strata."""
     if old.weight is None or old.extra_variance is None:
         return None
-    times = np.divide(
+    ratio = np.divide(
         strata.item_weight, old.weight, out=np.zeros(len(old.weight)), where=old.weight > 0.0
     )
-    return np.asarray(old.extra_variance * times)
+    return np.asarray(old.extra_variance * ratio)

@@ -1,4 +1,4 @@
-"""When to stop: as soon as the shift is known well enough, or the verdict is certain, and what having looked early costs."""
+"""When a run may stop before its budget is spent, and what having looked early costs."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -7,17 +7,22 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from masa.errors import UsageError
 from masa.inference.estimate import Estimate
 from masa.inference.readings import Looks, Reader
-from masa.inference.verdict import verdict
-from masa.settings import Objective, Tolerance
+from masa.inference.verdict import shared_confidence, verdict
+from masa.records import Floats
+from masa.settings import Objective, Settings, Tolerance
 
-FIRST_LOOK, GROWTH = 100, 1.2
-"""Whether the verdict is certain is looked at after so many answers, and then whenever there are so many times as many."""
+FIRST_LOOK = 100
+"""The number of answers at the first look at the verdict."""
+GROWTH = 1.2
+"""Each further look at the verdict comes after so many times the answers of the one before."""
 
-OFTEN = 1.02
-"""Whether the error is small enough is looked at whenever there are so many times as many answers."""
+ERROR_GROWTH = 1.02
+"""Each further look at the error comes after so many times the answers of the one before."""
+
+NODES = 200
+"""Nodes of the integration over the estimate at a look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +39,55 @@ class Stopping:
     strict: bool = False
     """whether intervals hold at all times at once, however often one looks"""
 
-    def __post_init__(self) -> None:
-        if self.target_error is not None and not 0.0 < self.target_error < 1.0:
-            raise UsageError(
-                f"target error is {self.target_error:g}", hint="give a share such as 0.005"
-            )
+    @classmethod
+    def of(cls, settings: Settings) -> "Stopping":
+        """Take the rule from the settings of an assessment."""
+        return cls(
+            settings.target_error,
+            settings.decide,
+            settings.tolerance,
+            settings.confidence,
+            settings.weights,
+            settings.strict,
+        )
 
     def looks(self, most: int, items: int) -> Looks | None:
-        """Give how far intervals reach whose verdict is looked at until most of the items are answered; None for once only."""
-        return partial(critical, looks(most), items) if self.decide and not self.strict else None
+        """Give how many standard errors intervals reach that are looked at until `most` answers are there.
+
+        None where they are looked at once only, or hold at all times anyway.
+        """
+        if not self.decide or self.strict:
+            return None
+        return partial(critical, look_times(most), items)
 
     def next_verdict(self, answers: int) -> int | None:
-        """Give after how many answers to look at the verdict next, or None for never."""
-        if self.decide and self.strict:
-            return max(FIRST_LOOK, answers + 5, ceil(OFTEN * answers))
-        return _look_after(answers) if self.decide else None
+        """Give the number of answers at the next look at the verdict, or None for never."""
+        if not self.decide:
+            return None
+        if self.strict:
+            return max(FIRST_LOOK, answers + 5, ceil(ERROR_GROWTH * answers))
+        return _look_after(answers)
 
     def next_error(self, answers: int, strata: int) -> int | None:
-        """Give after how many answers to look at the error next, or None for never."""
+        """Give the number of answers at the next look at the error, or None for never."""
         if self.target_error is None:
             return None
-        return max(FIRST_LOOK, 3 * strata, answers + 5, ceil(OFTEN * answers))
+        return max(FIRST_LOOK, 3 * strata, answers + 5, ceil(ERROR_GROWTH * answers))
 
     def verdict(self, found: Estimate, looks: Looks | None) -> str:
-        """Give the verdict by now."""
-        doubt = (1.0 - self.confidence) / len(self.tolerance.limits)
-        return verdict(Reader(found, 1.0 - doubt, looks), self.tolerance, self.objective)[0]
+        """Give the verdict so far."""
+        reader = Reader(found, shared_confidence(self.confidence, self.tolerance), looks)
+        return verdict(reader, self.tolerance, self.objective).said
 
     def reached(self, found: Estimate) -> bool:
-        """Say whether the shift is known well enough."""
+        """Say whether the error is small enough."""
         return self.target_error is not None and found.bound(self.confidence) <= self.target_error
 
 
-def looks(most: int) -> tuple[int, ...]:
-    """Give after how many answers the verdict is looked at, the last time when most answers are there.
+def look_times(most: int) -> tuple[int, ...]:
+    """Give the numbers of answers at which the verdict is looked at; the last look is at the end.
 
-    >>> looks(50), looks(150), len(looks(1_000))
+    >>> look_times(50), look_times(150), len(look_times(1_000))
     ((50,), (100, 120, 144, 150), 14)
     """
     found, look = [], _look_after(0)
@@ -88,31 +106,35 @@ def _look_after(answers: int) -> int:
 
 @lru_cache(maxsize=256)
 def critical(schedule: tuple[int, ...], items: int, confidence: float) -> float:
-    """Give what a standard normal number that is looked at again and again stays below, in absolute value, with this confidence.
+    """Give the bound that a standard normal estimate stays within at all looks, with this confidence.
 
-    After n of the items an estimate knows 1 / (1/n - 1/items) answers' worth, and from look to look it is correlated by the root
-    of the ratio of that: the chance that it stays inside is one integral a look (Armitage, McPherson and Rowe 1969).
+    This is what widens an interval that is looked at more than once. After n of the items an estimate has the information of
+    1 / (1/n - 1/items) answers, and its correlation from look to look is the root of the ratio of informations; the
+    probability that it stays inside is one integral per look (Armitage, McPherson and Rowe 1969).
 
     >>> round(critical((500,), 10**9, 0.95), 3)
     1.96
     """
-    worth = [1.0 / (1.0 / look - 1.0 / items) for look in schedule if look < items]
-    along = [sqrt(before / after) for before, after in pairwise(worth)]
-    nodes, weights = np.polynomial.legendre.leggauss(200)
-
-    def inside(limit: float) -> float:
-        x = limit * nodes
-        density = np.exp(-0.5 * x**2) / sqrt(2.0 * np.pi)
-        for share in along:
-            across = sqrt(1.0 - share**2)
-            step = np.exp(-0.5 * ((x[:, None] - share * x[None, :]) / across) ** 2) / (
-                across * sqrt(2.0 * np.pi)
-            )
-            density = step @ (limit * weights * density)
-        return float(limit * weights @ density)
-
+    information = [1.0 / (1.0 / look - 1.0 / items) for look in schedule if look < items]
+    correlations = [sqrt(before / after) for before, after in pairwise(information)]
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
     low, high = 0.0, 10.0
     for _ in range(30):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if inside(middle) < confidence else (low, middle)
+        if _stays_inside(middle, correlations, nodes, weights) < confidence:
+            low = middle
+        else:
+            high = middle
     return high
+
+
+def _stays_inside(limit: float, correlations: list[float], nodes: Floats, weights: Floats) -> float:
+    """Give the probability that a normal sequence with these correlations stays within a limit."""
+    x = limit * nodes
+    density: Floats = np.exp(-0.5 * x**2) / sqrt(2.0 * np.pi)
+    for correlation in correlations:
+        spread = sqrt(1.0 - correlation**2)
+        distance = (x[:, None] - correlation * x[None, :]) / spread
+        step = np.exp(-0.5 * distance**2) / (spread * sqrt(2.0 * np.pi))
+        density = step @ (limit * weights * density)
+    return float(limit * weights @ density)

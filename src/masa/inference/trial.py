@@ -1,129 +1,202 @@
-"""One assessment without any input or output: what to ask, what was answered, when to stop, what follows."""
+"""One assessment without any input or output: what to ask, when to stop, what follows.
+
+Live runs drive a trial with the engine and the journal, replays with recorded answers.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers
-from masa.inference.any_change import differences, moved
+from masa.inference.any_change import AnyChange, any_change, differences
 from masa.inference.estimate import Estimate
-from masa.inference.method import Plan
+from masa.inference.method import Method
 from masa.inference.readings import Looks
 from masa.inference.stopping import Stopping
-from masa.records import ERROR, Answer, Column, Query, Stopped
-from masa.sampling.draws import Draws
+from masa.records import ERROR, Answer, ChangedItem, Column, Ints, Query, Stopped
+from masa.sampling.asked import Asked
 
 
-class Told:
-    """What chooses items, keeping what it is told, to say how sure the estimate is by now, and whether that is enough."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Conclusion:
+    """What the answers of an assessment say."""
+
+    places: Ints
+    """(n,) the items that were answered, rising"""
+    answers: Column
+    """over them"""
+    estimate: Estimate | None
+    """None where nothing follows for all items: no answers, or those of canaries alone"""
+    any_change: AnyChange
+    compared: list[int]
+    """the items whose old and new answers are both known"""
+    differing: dict[int, ChangedItem]
+    """those of them whose answer changed"""
+    after_switch: int
+    """how many of the answers came after a switch to stratified sampling"""
+    looks: Looks | None
+    """how far intervals reach that were looked at during the run"""
+
+
+class Trial:
+    """One assessment: chooses items, keeps what it is told, says when to stop and what follows.
+
+    Nothing is under way when the canaries or the verdict are looked at, so that a look always sees the same answers.
+    """
 
     def __init__(
-        self, plan: Plan, old: BaselineAnswers, stopping: Stopping, most: int, canary: int = 0
+        self,
+        method: Method,
+        old: BaselineAnswers,
+        stopping: Stopping,
+        *,
+        budget: int | None = None,
+        canary: int = 0,
+        seed: int | None = None,
     ) -> None:
-        self._plan = plan
+        """Take at most `budget` answers; `canary` is how many are looked at first."""
+        items = len(method.data)
+        self.asked = Asked()
+        self._method = method
         self._old = old
         self._stopping = stopping
-        self._most = most
+        self._source = method.source(seed=seed)
+        self._most = min(items, budget or items)
         self._canary = canary
-        self._looks: tuple[int | None, int | None] | None = None
-        """after how many answers to look at the verdict and at the error, once the journal has been told"""
-        self._asked: dict[int, Query] = {}
-        self._answered: dict[int, str] = {}
-        self._confidence: dict[int, float] = {}
         self._failed = 0
-        self._known: tuple[int, float | None] = (0, None)
+        self._began_looking = False
+        self._next_verdict: int | None = None
+        """the number of answers after which to look at the verdict"""
+        self._next_error: int | None = None
+        """the number of answers after which to look at the error"""
+        self._error_at = 0
+        """the number of answers when the error was last computed"""
+        self._error: float | None = None
 
     def ask(self, n: int = 1) -> list[Query]:
-        """Ask what chooses; nothing is under way when the canary or the verdict is looked at."""
-        look = None if self._looks is None else self._looks[0]
-        if look is not None:
-            n = min(n, look - len(self._asked))
+        """Give the next queries, at most n and none beyond the next look."""
+        if self._next_verdict is not None:
+            n = min(n, self._next_verdict - len(self.asked.queries))
         if self._canary:
-            n = min(n, self._canary + self._failed - len(self._asked))
-        queries = self._plan.source.ask(n) if n > 0 else []
-        self._asked.update((query.item, query) for query in queries)
+            n = min(n, self._canary + self._failed - len(self.asked.queries))
+        if n <= 0:
+            return []
+        queries = self._source.ask(n)
+        for query in queries:
+            self.asked.sent(query)
         return queries
 
     def sent(self, query: Query) -> None:
-        """Tell what chooses."""
-        self._plan.source.sent(query)
-        self._asked[query.item] = query
+        """Count a query of the journal as asked."""
+        self._source.sent(query)
+        self.asked.sent(query)
 
     def tell(self, answer: Answer) -> None:
-        """Tell what chooses."""
-        self._plan.source.tell(answer)
-        self._answered[answer.item] = answer.prediction
-        if answer.confidence is not None:
-            self._confidence[answer.item] = answer.confidence
+        """Take an answer."""
+        self._source.tell(answer)
+        self.asked.tell(answer)
         self._failed += answer.prediction == ERROR
-
-    def error(self) -> float | None:
-        """Give the root of the expected squared error, anew after every few percent of answers."""
-        count, known = self._known
-        if len(self._answered) > 2 * len(self._plan.strata) and len(self._answered) > 1.05 * count:
-            known = self._estimated(finite=True).matrix.error2 ** 0.5
-            self._known = len(self._answered), known
-        return known
 
     @property
     def looks(self) -> Looks | None:
         """How far intervals reach that are looked at during the run."""
-        return self._stopping.looks(self._most, len(self._plan.data))
+        return self._stopping.looks(self._most, len(self._method.data))
 
-    def enough(self) -> "Stopped | None":
-        """Say why the run may stop now, or None."""
-        if self._canary and self._sung():
+    def stopped(self) -> Stopped | None:
+        """Say why the assessment may stop now, or None."""
+        if self._canary and self._canary_is_silent():
             return "canary"
-        answers, strata = len(self._answered), len(self._plan.strata)
-        if self._looks is None:
-            # What a run that goes on has looked at before it does not look at again.
-            self._looks = self._stopping.next_verdict(answers), self._stopping.next_error(0, strata)
-        verdict, error = self._looks
-        if verdict is not None and answers >= verdict:
-            self._looks = self._stopping.next_verdict(answers), error
-            if (
-                self._stopping.verdict(self._estimated(finite=self._finite), self.looks)
-                != "undecided"
-            ):
+        answers, strata = len(self.asked.answers), len(self._method.strata)
+        if not self._began_looking:
+            # Looks that a resumed run had before are not repeated.
+            self._began_looking = True
+            self._next_verdict = self._stopping.next_verdict(answers)
+            self._next_error = self._stopping.next_error(0, strata)
+        if self._next_verdict is not None and answers >= self._next_verdict:
+            self._next_verdict = self._stopping.next_verdict(answers)
+            if self._stopping.verdict(self._estimate(), self.looks) != "undecided":
                 return "decided"
-        if error is not None and answers >= error:
-            self._looks = self._looks[0], self._stopping.next_error(answers, strata)
-            if self._stopping.reached(self._estimated(finite=self._finite)):
+        if self._next_error is not None and answers >= self._next_error:
+            self._next_error = self._stopping.next_error(answers, strata)
+            if self._stopping.reached(self._estimate()):
                 return "target"
         return None
 
-    @property
-    def _finite(self) -> bool:
-        return self._old.repeats_itself
+    def error(self) -> float | None:
+        """Give the root of the expected squared error, computed again after every few percent of answers."""
+        answers = len(self.asked.answers)
+        if answers > 2 * len(self._method.strata) and answers > 1.05 * self._error_at:
+            self._error_at = answers
+            self._error = self._estimate(finite=True).matrix.error2 ** 0.5
+        return self._error
 
-    def _sung(self) -> bool:
-        """Say whether the canary is over and saw nothing: its items are the first that were asked and did not fail."""
-        if len(self._asked) - self._failed > self._canary:  # The journal went on after it.
+    def conclusion(self, asked: Asked | None = None) -> Conclusion:
+        """Say what follows from the answers so far, or from those that are given."""
+        return conclusion(self._method, self._old, asked or self.asked, self.looks)
+
+    def _canary_is_silent(self) -> bool:
+        """Say whether all canaries are answered and none shows a change.
+
+        They are the first items that were asked and did not fail.
+        """
+        if len(self.asked.queries) - self._failed > self._canary:
+            # The journal has more than the canaries: they did show a change then.
             self._canary = 0
             return False
-        first = [item for item in self._asked if self._answered.get(item, ERROR) != ERROR]
+        answers = self.asked.answers
+        first = [
+            item
+            for item in self.asked.queries
+            if item in answers and answers[item].prediction != ERROR
+        ]
         if len(first) < self._canary:
             return False
         self._canary = 0
-        data, old = self._plan.data, self._old
-        compared_to, differing = differences(
-            data, old, np.array(first, np.int64), self._column(first)
+        compared, differing = differences(
+            self._method.data, self._old, np.array(first, np.int64), self.asked.column(first)
         )
-        some = any(self._asked[item].batch != 0 for item in first)
-        found = (
-            self._estimated(finite=False) if differing and not old.repeats_itself and some else None
+        some_drawn = any(self.asked.queries[item].batch != 0 for item in first)
+        found = None
+        if differing and not self._old.repeats_itself and some_drawn:
+            found = self._estimate(finite=False)
+        confidence = self.asked.confidence(first)
+        said = any_change(found, self._old, compared, differing, confidence=confidence).said
+        return said != "yes"
+
+    def _estimate(self, *, finite: bool | None = None) -> Estimate:
+        if finite is None:
+            finite = self._old.repeats_itself
+        places = self.asked.places()
+        items = places.tolist()
+        return self._method.estimate(
+            places, self.asked.column(items), self.asked.draws(items), finite=finite
         )
-        confidence = {
-            item: sure for item in first if (sure := self._confidence.get(item)) is not None
-        }
-        return moved(found, old, compared_to, differing, confidence=confidence).said != "yes"
 
-    def _estimated(self, *, finite: bool) -> Estimate:
-        items = list(self._answered)
-        draws = [draw for item in items if (draw := self._asked[item].draw) is not None]
-        places, found = np.array(items, np.int64), Draws.of(draws) if draws else None
-        return self._plan.estimated(self._old, places, self._column(items), found, finite=finite)
 
-    def _column(self, items: list[int]) -> Column:
-        answers = [self._answered[item] for item in items]
-        values = tuple(dict.fromkeys(answers))
-        code = {value: j for j, value in enumerate(values)}
-        return Column("answers", values, np.array([code[value] for value in answers], np.int32))
+def conclusion(
+    method: Method, old: BaselineAnswers, asked: Asked, looks: Looks | None
+) -> Conclusion:
+    """Say what follows from these answers: the same in whatever order they came."""
+    places = asked.places()
+    items = places.tolist()
+    answers, draws = asked.column(items), asked.draws(items)
+    compared, differing = differences(method.data, old, places, answers)
+    found, after_switch = None, 0
+    # Canaries are not drawn at random: from them alone nothing follows for the other items.
+    only_canaries = draws is not None and not draws.batch.any() and not method.exhausted(places)
+    if items and not only_canaries:
+        found = method.estimate(places, answers, draws, finite=old.repeats_itself)
+        if draws is not None:
+            after_switch = int(np.count_nonzero(draws.probability == 0.0))
+    return Conclusion(
+        places,
+        answers,
+        found,
+        any_change(
+            found, old, compared, differing, confidence=asked.confidence(items), looks=looks
+        ),
+        compared,
+        differing,
+        after_switch,
+        looks,
+    )

@@ -1,6 +1,6 @@
 """Does a change matter? The verdict against the tolerance."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from masa.data.strata import Strata
 from masa.inference.estimate import Estimate
@@ -9,24 +9,45 @@ from masa.inference.surprises import surprising
 from masa.records import Ints
 from masa.settings import Objective, Tolerance
 
+ROUNDING = 1e-12
+"""What rounding alone may make of no change."""
 
-def verdict(reader: Reader, tolerance: Tolerance, objective: Objective) -> tuple[str, str | None]:
-    """Say whether a change matters, and if so whether it is better or worse.
 
-    Changed if all of some interval is outside its tolerance, unchanged if all intervals are inside, else undecided.
+class Verdict(NamedTuple):
+    """Whether a change matters."""
+
+    said: str
+    """changed, unchanged or undecided"""
+    direction: str | None = None
+    """better or worse, where it changed"""
+
+
+def verdict(reader: Reader, tolerance: Tolerance, objective: Objective) -> Verdict:
+    """Compare intervals with the tolerance.
+
+    Changed if some interval lies wholly outside its tolerance, unchanged if all lie wholly inside, else undecided.
     """
     worse = better = False
     inside = True
     for kind, limit in tolerance.limits.items():
-        slack = limit + 1e-12  # What rounding alone may make of no change.
-        for interval, good in reader.read(kind, objective):
+        slack = limit + ROUNDING
+        for interval, sign in reader.read(kind, objective):
             if interval.low > slack or interval.high < -slack:
-                gained = (interval.low > 0.0) == (good > 0)
-                worse, better = worse or not gained, better or gained
+                # The sign says whether more of this quantity is better.
+                gained = (interval.low > 0.0) == (sign > 0)
+                better = better or gained
+                worse = worse or not gained
             inside = inside and -slack <= interval.low and interval.high <= slack
-    if worse or better:
-        return "changed", "worse" if worse else "better"
-    return ("unchanged" if inside else "undecided"), None
+    if worse:
+        return Verdict("changed", "worse")
+    if better:
+        return Verdict("changed", "better")
+    return Verdict("unchanged") if inside else Verdict("undecided")
+
+
+def shared_confidence(confidence: float, tolerance: Tolerance) -> float:
+    """Give the confidence of each interval where several tolerances are judged at once."""
+    return 1.0 - (1.0 - confidence) / len(tolerance.limits)
 
 
 def judged(
@@ -40,20 +61,23 @@ def judged(
     objective: Objective | None = None,
     looks: Looks | None = None,
 ) -> dict[str, Any]:
-    """Give what an assessment says of a change; of a run that did not come to its end there is no verdict."""
+    """Give the fields of an assessment that an estimate decides.
+
+    A run that was not finished has no verdict.
+    """
     limits = {"tolerance": tolerance.to_json(), "confidence": confidence}
     if found is None:
-        nothing = dict.fromkeys(
-            ("shift", "accuracy_change", "error_bound", "readings", "direction")
-        )
-        return {"verdict": "undecided", "surprising": (), **nothing, **limits}
+        unknown = ("shift", "accuracy_change", "error_bound", "readings", "direction")
+        return {"verdict": "undecided", "surprising": (), **dict.fromkeys(unknown), **limits}
     wanted = objective or Objective()
-    reader = Reader(found, 1.0 - (1.0 - confidence) / len(tolerance.limits), looks)
-    said, direction = verdict(reader, tolerance, wanted) if finished else ("undecided", None)
+    reader = Reader(found, shared_confidence(confidence, tolerance), looks)
+    reached = Verdict("undecided")
+    if finished:
+        reached = verdict(reader, tolerance, wanted)
     return {
         **limits,
-        "verdict": said,
-        "direction": direction,
+        "verdict": reached.said,
+        "direction": reached.direction,
         "shift": found.shift,
         "accuracy_change": reader.accuracy(),
         "error_bound": found.bound(confidence),

@@ -19,76 +19,91 @@ if TYPE_CHECKING:
 Stopped = Literal["canary", "target", "decided", "budget", "exhausted", "interrupted", "failures"]
 """Why a run ended."""
 
+ENDS = ("estimate", "low", "high")
+"""The JSON keys of an interval."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Readings:
-    """What is read off a shift besides accuracy, with intervals. All entries hold at once; so do all recalls, all precisions."""
+    """Intervals for what can be read off a shift besides accuracy.
+
+    The intervals of all entries hold simultaneously; so do those of all recalls, and those of all
+    precisions.
+    """
 
     low: Floats
-    """(L, P) the least that each entry of the shift may be"""
+    """(L, P) the lower end of the interval for each entry of the shift"""
     high: Floats
-    """(L, P)"""
+    """(L, P) the upper end"""
     recall: Mapping[str, Interval]
     """by label, its change"""
     precision: Mapping[str, Interval]
     norm: Interval
     """the Frobenius norm of the shift"""
     differing: Interval | None
-    """the share of all answers that are not as before; None where old and new answers are not about the same items"""
+    """the share of all answers that differ from the baseline
+
+    None where baseline and new answers are not about the same items.
+    """
     cost: Interval | None
-    """the change of what mistakes cost, where that was told"""
+    """the change of the cost of mistakes, if the user gave costs"""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `masa assess --json` prints of them; null for what nobody can tell."""
+        """Return what `masa assess --json` prints of them; null for what is not known."""
         return {
             "delta": {"low": self.low.tolist(), "high": self.high.tolist()},
-            **{
-                kind: {label: _ends(interval) for label, interval in getattr(self, kind).items()}
-                for kind in ("recall", "precision")
-            },
-            **{kind: _ends(getattr(self, kind)) for kind in ("norm", "differing", "cost")},
+            "recall": {label: _to_json(interval) for label, interval in self.recall.items()},
+            "precision": {label: _to_json(interval) for label, interval in self.precision.items()},
+            "norm": _to_json(self.norm),
+            "differing": _to_json(self.differing),
+            "cost": _to_json(self.cost),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Readings":
-        """Read what `to_dict` gives."""
-
-        def interval(ends: Mapping[str, Any]) -> Interval:
-            return Interval(
-                *(
-                    float("nan") if ends[key] is None else ends[key]
-                    for key in ("estimate", "low", "high")
-                )
-            )
-
-        def intervals(kind: str) -> dict[str, Interval]:
-            return {label: interval(ends) for label, ends in content[kind].items()}
-
-        low, high = (np.array(content["delta"][side], np.float64) for side in ("low", "high"))
-        differing, cost = (
-            None if content[kind] is None else interval(content[kind])
-            for kind in ("differing", "cost")
-        )
+        """Read what `to_dict` returns."""
+        differing = cost = None
+        if content["differing"] is not None:
+            differing = _from_json(content["differing"])
+        if content["cost"] is not None:
+            cost = _from_json(content["cost"])
         return cls(
-            low,
-            high,
-            intervals("recall"),
-            intervals("precision"),
-            interval(content["norm"]),
-            differing,
-            cost,
+            low=np.array(content["delta"]["low"], np.float64),
+            high=np.array(content["delta"]["high"], np.float64),
+            recall={label: _from_json(ends) for label, ends in content["recall"].items()},
+            precision={label: _from_json(ends) for label, ends in content["precision"].items()},
+            norm=_from_json(content["norm"]),
+            differing=differing,
+            cost=cost,
         )
 
 
-def _ends(interval: Interval | None) -> dict[str, float | None] | None:
+def _to_json(interval: Interval | None) -> dict[str, float | None] | None:
+    """Write an interval; JSON has no NaN, so that becomes null."""
     if interval is None:
         return None
-    return {key: None if isnan(value) else value for key, value in asdict(interval).items()}
+    ends: dict[str, float | None] = {}
+    for key, value in asdict(interval).items():
+        ends[key] = value
+        if isnan(value):
+            ends[key] = None
+    return ends
+
+
+def _from_json(ends: Mapping[str, float | None]) -> Interval:
+    """Read an interval; null becomes NaN."""
+    values = []
+    for key in ENDS:
+        value = ends[key]
+        if value is None:
+            value = float("nan")
+        values.append(value)
+    return Interval(*values)
 
 
 @dataclass(frozen=True, slots=True)
 class Surprise:
-    """An entry of the matrix that moved more than chance explains."""
+    """An entry of the matrix that changed more than chance explains."""
 
     label: str
     prediction: str
@@ -96,7 +111,7 @@ class Surprise:
     new: float
     """shares of the label's items"""
     chance: float
-    """how often an entry that did not move would look like this"""
+    """how often an entry that did not change would look like this"""
 
     @property
     def words(self) -> str:
@@ -104,15 +119,20 @@ class Surprise:
         return self.told("is now")
 
     def told(self, is_now: str) -> str:
-        """Put the change into a sentence around these words."""
-        points = 100.0 * abs(self.new - self.old)
-        how = "more often" if self.new > self.old else "less often"
+        """Write the change as a sentence with this verb."""
         if self.label == self.prediction:
-            return f"{self.label!r} {is_now} recognised {points:.1f} points {how}"
-        taken = {INVALID: "answered unreadably", ERROR: "not answered at all"}.get(
-            self.prediction, f"taken for {self.prediction!r}"
-        )
-        return f"{self.label!r} {is_now} {taken} {points:.1f} points {how}"
+            what = "recognised"
+        elif self.prediction == INVALID:
+            what = "given an unreadable answer"
+        elif self.prediction == ERROR:
+            what = "given no answer at all"
+        else:
+            what = f"taken for {self.prediction!r}"
+        how = "less often"
+        if self.new > self.old:
+            how = "more often"
+        points = 100.0 * abs(self.new - self.old)
+        return f"{self.label!r} {is_now} {what} {points:.1f} points {how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +145,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class ChangedItem:
-    """An item that was answered otherwise before."""
+    """An item whose answer changed."""
 
     item: str
     label: str
@@ -135,34 +155,41 @@ class ChangedItem:
 
 @dataclass(frozen=True, slots=True)
 class GroupReport:
-    """How the share of right answers changed in one group of items."""
+    """The change of accuracy in one group of items."""
 
     group: str
     items: int
     answers: int
     old: float
     change: Interval | None
-    """None while nothing of the group was answered"""
+    """None if nothing about the group was answered"""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `masa assess --json` prints of a group."""
-        own = {"group": self.group, "items": self.items, "answers": self.answers, "old": self.old}
-        return own | {
-            key: None if self.change is None else getattr(self.change, key)
-            for key in ("estimate", "low", "high")
+        """Return what `masa assess --json` prints of a group."""
+        result: dict[str, Any] = {
+            "group": self.group,
+            "items": self.items,
+            "answers": self.answers,
+            "old": self.old,
+            **dict.fromkeys(ENDS),
         }
+        if self.change is not None:
+            result |= asdict(self.change)
+        return result
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "GroupReport":
-        """Read what `to_dict` gives."""
-        ends = [content[key] for key in ("estimate", "low", "high")]
+        """Read what `to_dict` returns."""
+        change = None
+        if content["estimate"] is not None:
+            change = Interval(*(content[key] for key in ENDS))
         own = {key: content[key] for key in ("group", "items", "answers", "old")}
-        return cls(**own, change=None if ends[0] is None else Interval(*ends))
+        return cls(**own, change=change)
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """How the gap between two groups changed: the one with most right answers before, and the one with fewest."""
+    """The change of the gap between the groups with most and with fewest right answers before."""
 
     best: str
     worst: str
@@ -170,13 +197,13 @@ class Gap:
     change: Interval
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `masa assess --json` prints of it."""
+        """Return what `masa assess --json` prints of it."""
         return {"best": self.best, "worst": self.worst, "old": self.old, **asdict(self.change)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Gap":
-        """Read what `to_dict` gives."""
-        change = Interval(content["estimate"], content["low"], content["high"])
+        """Read what `to_dict` returns."""
+        change = Interval(*(content[key] for key in ENDS))
         return cls(content["best"], content["worst"], content["old"], change)
 
 
@@ -186,11 +213,11 @@ class Assessment:
 
     run: int
     verdict: str
-    """changed, unchanged or undecided: does it matter, against the tolerance"""
+    """changed, unchanged or undecided: does the change matter, given the tolerance"""
     moved: str
-    """yes, no sign or noise: did anything change at all"""
+    """yes, no sign or noise: did any answer change"""
     proof: str
-    """what shows that it moved, in words"""
+    """what shows that an answer changed, in words"""
     stopped: str
     """canary, target, decided, budget, exhausted, interrupted or failures"""
     items: int
@@ -203,35 +230,35 @@ class Assessment:
     """money; None where only queries are counted"""
     confidence: float
     tolerance: "float | Mapping[str, float]"
-    """of accuracy, or by what it is on"""
+    """on accuracy, or by what it is on"""
     shift: Shift | None
-    """None while there is no answer"""
+    """None if there is no answer"""
     accuracy_change: Interval | None
     error_bound: float | None
-    """what the Frobenius error of the shift stays below"""
+    """an upper bound for the Frobenius error of the shift, at the confidence"""
     readings: Readings | None
     direction: str | None
-    """whether a change that matters is for the better or for the worse; None where none does, or nobody can tell"""
+    """better or worse, for a change that matters; None where none does, or it is not known"""
     surprising: tuple[Surprise, ...]
     compared: int
-    """answers about items whose old answer is known"""
+    """answers about items whose baseline answer is known"""
     differing: int
-    """those of them that differ from it"""
+    """those of them that differ from the baseline answer"""
     changed_items: tuple[ChangedItem, ...]
     api_version: Versions
     uniform_queries: int | None
-    """what post-stratified uniform sampling would have needed for the same error"""
+    """the queries that post-stratified uniform sampling would have needed for the same error"""
     method: str
     seed: int
     sides: tuple[str, str] = ("before", "now")
     """what is compared with what"""
     groups: tuple[GroupReport, ...] = ()
     gap: Gap | None = None
-    """where there are groups with answers"""
+    """if there are groups with answers"""
     fail_on: str = "any"
     """any or worse: which changes end with exit code 1"""
     canary_ok: bool = False
-    """whether a canary that saw nothing ends with exit code 0"""
+    """whether a canary that found no change ends with exit code 0"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -240,7 +267,7 @@ class Assessment:
         if self.shift is None:
             raise DataError(
                 "there is no answer to estimate a shift from",
-                hint="run the same command again to go on",
+                hint="run the same command again to resume the run",
             )
         return self.shift.delta
 
@@ -249,7 +276,7 @@ class Assessment:
 
     @property
     def exit_code(self) -> int:
-        """What the command ends with."""
+        """What the command exits with."""
         if self.stopped == "interrupted":
             return 130
         if self.stopped == "canary" and self.canary_ok:
@@ -259,7 +286,7 @@ class Assessment:
         return {"unchanged": 0, "changed": 1}.get(self.verdict, 3)
 
     def surprises(self, most: int = 5) -> list[Surprise]:
-        """Give the entries that moved most beyond chance, the surest first."""
+        """Return the entries that changed most beyond chance, the most certain first."""
         return list(self.surprising[:most])
 
     def summary(self) -> str:
@@ -275,41 +302,29 @@ class Assessment:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Assessment":
-        """Read what `to_dict` gives."""
-        same = (
-            "run",
-            "verdict",
-            "moved",
-            "stopped",
-            "items",
-            "queries",
-            "answers",
-            "errors",
-            "cost",
-            "confidence",
-            "tolerance",
-        )
-        accuracy, frobenius = content["accuracy"], content["frobenius"]
-        labels, predictions = tuple(content["labels"]), tuple(content["predictions"])
-        strata = tuple(StratumReport(**stratum) for stratum in content["strata"])
-        old, new = (
-            Matrix(labels, predictions, np.array(content[key], np.float64))
-            for key in ("old", "new")
-        )
+        """Read what `to_dict` returns."""
+        found = {key: content[key] for key in _UNCHANGED}
+        found |= {"shift": None, "accuracy_change": None, "error_bound": None, "readings": None}
+        if accuracy := content["accuracy"]:
+            found["shift"] = _shift_from(content)
+            found["accuracy_change"] = Interval(
+                accuracy["change"], accuracy["low"], accuracy["high"]
+            )
+        if frobenius := content["frobenius"]:
+            found["error_bound"] = frobenius["error_bound"]
+        if intervals := content.get("intervals"):
+            found["readings"] = Readings.from_dict(intervals)
+        if gap := content.get("gap"):
+            found["gap"] = Gap.from_dict(gap)
+        surprises = []
+        for entry in content["surprises"]:
+            own = {key: value for key, value in entry.items() if key != "words"}
+            surprises.append(Surprise(**own))
         return cls(
-            **{key: content[key] for key in (*same, "uniform_queries", "method", "seed")},
+            **found,
             proof=content.get("proof", ""),
-            shift=Shift(old, new, strata) if accuracy else None,
-            accuracy_change=Interval(accuracy["change"], accuracy["low"], accuracy["high"])
-            if accuracy
-            else None,
-            error_bound=frobenius["error_bound"] if frobenius else None,
-            readings=Readings.from_dict(content["intervals"]) if content.get("intervals") else None,
             direction=content.get("direction"),
-            surprising=tuple(
-                Surprise(**{key: value for key, value in entry.items() if key != "words"})
-                for entry in content["surprises"]
-            ),
+            surprising=tuple(surprises),
             compared=content["changed"]["compared"],
             differing=content["changed"]["differing"],
             changed_items=tuple(ChangedItem(**item) for item in content["changed_items"]),
@@ -318,13 +333,14 @@ class Assessment:
             fail_on=content.get("fail_on", "any"),
             canary_ok=content.get("canary_ok", False),
             groups=tuple(map(GroupReport.from_dict, content.get("groups", ()))),
-            gap=None if content.get("gap") is None else Gap.from_dict(content["gap"]),
             notes=tuple(content["notes"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `masa assess --json` prints."""
-        shift, change = self.shift, self.accuracy_change
+        """Return what `masa assess --json` prints."""
+        gap = None
+        if self.gap is not None:
+            gap = self.gap.to_dict()
         return {
             "run": self.run,
             "verdict": self.verdict,
@@ -343,25 +359,7 @@ class Assessment:
             "direction": self.direction,
             "fail_on": self.fail_on,
             "canary_ok": self.canary_ok,
-            "accuracy": None
-            if shift is None or change is None
-            else {
-                "old": shift.accuracy.old,
-                "new": shift.accuracy.new,
-                "change": change.estimate,
-                "low": change.low,
-                "high": change.high,
-            },
-            "frobenius": None
-            if shift is None
-            else {"change": shift.norm, "error_bound": self.error_bound},
-            "intervals": None if self.readings is None else self.readings.to_dict(),
-            "labels": [] if shift is None else list(shift.new.labels),
-            "predictions": [] if shift is None else list(shift.new.predictions),
-            "old": [] if shift is None else shift.old.values.tolist(),
-            "new": [] if shift is None else shift.new.values.tolist(),
-            "delta": [] if shift is None else shift.values.tolist(),
-            "strata": [] if shift is None else [asdict(stratum) for stratum in shift.strata],
+            **self._shift_to_dict(),
             "surprises": [
                 {**asdict(surprise), "words": surprise.words} for surprise in self.surprising
             ],
@@ -371,9 +369,73 @@ class Assessment:
             "uniform_queries": self.uniform_queries,
             "sides": list(self.sides),
             "groups": [group.to_dict() for group in self.groups],
-            "gap": None if self.gap is None else self.gap.to_dict(),
+            "gap": gap,
             "notes": list(self.notes),
         }
+
+    def _shift_to_dict(self) -> dict[str, Any]:
+        """Return the part of `to_dict` that is empty as long as there is no answer."""
+        shift, change = self.shift, self.accuracy_change
+        result: dict[str, Any] = {
+            "accuracy": None,
+            "frobenius": None,
+            "intervals": None,
+            "labels": [],
+            "predictions": [],
+            "old": [],
+            "new": [],
+            "delta": [],
+            "strata": [],
+        }
+        if self.readings is not None:
+            result["intervals"] = self.readings.to_dict()
+        if shift is None:
+            return result
+        if change is not None:
+            result["accuracy"] = {
+                "old": shift.accuracy.old,
+                "new": shift.accuracy.new,
+                "change": change.estimate,
+                "low": change.low,
+                "high": change.high,
+            }
+        return result | {
+            "frobenius": {"change": shift.norm, "error_bound": self.error_bound},
+            "labels": list(shift.new.labels),
+            "predictions": list(shift.new.predictions),
+            "old": shift.old.values.tolist(),
+            "new": shift.new.values.tolist(),
+            "delta": shift.values.tolist(),
+            "strata": [asdict(stratum) for stratum in shift.strata],
+        }
+
+
+_UNCHANGED = (
+    "run",
+    "verdict",
+    "moved",
+    "stopped",
+    "items",
+    "queries",
+    "answers",
+    "errors",
+    "cost",
+    "confidence",
+    "tolerance",
+    "uniform_queries",
+    "method",
+    "seed",
+)
+"""The keys of an assessment's JSON that hold a field as it is."""
+
+
+def _shift_from(content: Mapping[str, Any]) -> Shift:
+    """Read the shift of an assessment's JSON."""
+    labels = tuple(content["labels"])
+    predictions = tuple(content["predictions"])
+    old = Matrix(labels, predictions, np.array(content["old"], np.float64))
+    new = Matrix(labels, predictions, np.array(content["new"], np.float64))
+    return Shift(old, new, tuple(StratumReport(**stratum) for stratum in content["strata"]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -389,7 +451,9 @@ class Baseline:
     cost: float | None
     matrix: Matrix | None
     repeated: int
+    """items that were asked twice"""
     contradicted: int
+    """those of them that were answered differently"""
     contradiction: Interval | None
     """the share of items that are answered differently when asked again"""
     api_version: str | None
@@ -402,12 +466,24 @@ class Baseline:
 
     @property
     def exit_code(self) -> int:
-        """What the command ends with."""
-        return {"interrupted": 130, "failures": 3}.get(self.stopped, 0 if self.answers else 3)
+        """What the command exits with."""
+        if self.stopped == "interrupted":
+            return 130
+        if self.stopped == "failures" or not self.answers:
+            return 3
+        return 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `masa baseline --json` prints."""
-        noise = self.contradiction
+        """Return what `masa baseline --json` prints."""
+        matrix: dict[str, Any] = {"accuracy": None, "labels": [], "predictions": [], "matrix": []}
+        if self.matrix is not None:
+            matrix["accuracy"] = self.matrix.accuracy
+            matrix["labels"] = list(self.matrix.labels)
+            matrix["predictions"] = list(self.matrix.predictions)
+            matrix["matrix"] = self.matrix.values.tolist()
+        low = high = None
+        if self.contradiction is not None:
+            low, high = self.contradiction.low, self.contradiction.high
         return {
             "run": self.run,
             "stopped": self.stopped,
@@ -417,15 +493,12 @@ class Baseline:
             "errors": self.errors,
             "queries": self.queries,
             "cost": self.cost,
-            "accuracy": None if self.matrix is None else self.matrix.accuracy,
-            "labels": [] if self.matrix is None else list(self.matrix.labels),
-            "predictions": [] if self.matrix is None else list(self.matrix.predictions),
-            "matrix": [] if self.matrix is None else self.matrix.values.tolist(),
+            **matrix,
             "repeats": {
                 "asked": self.repeated,
                 "contradicted": self.contradicted,
-                "low": None if noise is None else noise.low,
-                "high": None if noise is None else noise.high,
+                "low": low,
+                "high": high,
             },
             "api_version": self.api_version,
             "notes": list(self.notes),

@@ -1,40 +1,37 @@
-"""What a precision costs and what a budget buys."""
+"""A plan: the cost of a precision, and the precision that a budget buys."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from masa.records.replay import Replay
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What it takes to know a shift so well."""
+    """The queries for one precision."""
 
     error: float
-    """the Frobenius error of the shift that the confidence is for"""
+    """the Frobenius error of the shift that the estimate stays below, at the confidence"""
     queries: Mapping[str, int | None]
-    """by method; None where even all items do not do"""
+    """by method; None where even all items are not enough"""
     until_sure: int | None
-    """queries after which an assessment with this error as its target stops by itself, on average"""
+    """the mean queries after which an assessment with this target error stops by itself"""
     proves_nothing: bool
-    """whether the error is not below that of saying that nothing changed: reaching it proves nothing"""
+    """whether saying that nothing changed has no larger error: reaching it then proves nothing"""
 
 
 @dataclass(frozen=True, slots=True)
 class Buys:
-    """What a number of queries tells."""
+    """The precision that a number of queries buys."""
 
     queries: int
     error: float
-    """what the Frobenius error of the shift stays below"""
+    """the Frobenius error of the shift that the estimate stays below"""
     accuracy: float
-    """how far the interval for the change of accuracy reaches to either side"""
+    """half the width of the interval for the change of accuracy"""
     noticed: tuple[float, ...]
-    """the chance to notice that anything changed, by the share of answers that did"""
+    """the probability of noticing any change, by the share of answers that changed"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,16 +40,16 @@ class Forecast:
 
     items: int
     changed: float
-    """the share of answers that is taken to have changed"""
+    """the share of answers that is assumed to have changed"""
     why: str
-    """where that comes from"""
+    """where that share comes from"""
     confidence: float
     method: str
     price: float | None
-    """money a query, on average; None where only queries are counted"""
+    """the mean money per query; None where only queries are counted"""
     costs: tuple[Cost, ...]
     sizes: tuple[float, ...]
-    """shares of answers that may have changed, for the chance to notice"""
+    """shares of answers that may have changed, for the probability of noticing it"""
     buys: tuple[Buys, ...]
     blind: tuple[str, ...]
     """what the budgets cannot see, in words"""
@@ -60,11 +57,13 @@ class Forecast:
     notes: tuple[str, ...] = ()
 
     def money(self, queries: int | None) -> float | None:
-        """Give what queries cost."""
-        return None if self.price is None or queries is None else self.price * queries
+        """Return what queries cost."""
+        if self.price is None or queries is None:
+            return None
+        return self.price * queries
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `masa plan --json` prints."""
+        """Return what `masa plan --json` prints."""
         return {
             "items": self.items,
             "changed": self.changed,
@@ -72,31 +71,31 @@ class Forecast:
             "confidence": self.confidence,
             "method": self.method,
             "price": self.price,
-            "precision": [
-                {
-                    "error": cost.error,
-                    "methods": {
-                        name: {"queries": n, "cost": self.money(n)}
-                        for name, n in cost.queries.items()
-                    },
-                    "until_sure": {"queries": cost.until_sure, "cost": self.money(cost.until_sure)},
-                    "proves_nothing": cost.proves_nothing,
-                }
-                for cost in self.costs
-            ],
-            "budgets": [
-                {
-                    "queries": bought.queries,
-                    "cost": self.money(bought.queries),
-                    "error": bought.error,
-                    "accuracy": bought.accuracy,
-                    "noticed": [
-                        {"changed": size, "chance": chance}
-                        for size, chance in zip(self.sizes, bought.noticed, strict=True)
-                    ],
-                }
-                for bought in self.buys
-            ],
+            "precision": [self._precision(cost) for cost in self.costs],
+            "budgets": [self._budget(bought) for bought in self.buys],
             "cannot_see": list(self.blind),
             "notes": list(self.notes),
         }
+
+    def _precision(self, cost: Cost) -> dict[str, Any]:
+        return {
+            "error": cost.error,
+            "methods": {name: self._spent(queries) for name, queries in cost.queries.items()},
+            "until_sure": self._spent(cost.until_sure),
+            "proves_nothing": cost.proves_nothing,
+        }
+
+    def _budget(self, bought: Buys) -> dict[str, Any]:
+        noticed = [
+            {"changed": size, "chance": probability}
+            for size, probability in zip(self.sizes, bought.noticed, strict=True)
+        ]
+        return {
+            **self._spent(bought.queries),
+            "error": bought.error,
+            "accuracy": bought.accuracy,
+            "noticed": noticed,
+        }
+
+    def _spent(self, queries: int | None) -> dict[str, float | None]:
+        return {"queries": queries, "cost": self.money(queries)}

@@ -1,33 +1,34 @@
-"""Items, and what is asked and answered about them."""
+"""Items, and the queries and answers about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from masa.records.types import Codes
 
-if TYPE_CHECKING:
-    pass
-
-
 INVALID = "<invalid>"
+"""An answer that cannot be read as a label; a column of the matrix."""
 
 ERROR = "<error>"
-
-LONGEST_LABEL = 200
-"""Nothing of more characters than this is a label."""
+"""No answer, because the item failed for good; a column of the matrix."""
 
 UNLABELLED = "<unlabelled>"
+"""The label of items that have none."""
 
 RESERVED = (INVALID, ERROR, UNLABELLED)
-"""What cannot be anybody's label: no readable answer and no answer at all, which are columns of the matrix, and no label."""
+"""Names that no label may have."""
+
+LONGEST_LABEL = 200
+"""The most characters of a label."""
+
+MOST_DIGITS = 1000
+"""Longer names are sorted as text: int() does not read numbers of any length."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column of text: its different values, and for each item which one it has."""
+    """A column of text: its different values, and the code of the value of each item."""
 
     name: str
     values: tuple[str, ...]
@@ -35,13 +36,10 @@ class Column:
     """(N,)"""
 
     def on(self, values: tuple[str, ...]) -> "Column":
-        """Give the same column with codes for these values, which must name at least its own."""
-        place = {value: code for code, value in enumerate(values)}
-        return Column(
-            self.name,
-            values,
-            np.array([place[value] for value in self.values], np.int32)[self.codes],
-        )
+        """Return the same column with codes for these values, which must include its own."""
+        code_of = {value: code for code, value in enumerate(values)}
+        new_codes = np.array([code_of[value] for value in self.values], np.int32)
+        return Column(self.name, values, new_codes[self.codes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +49,14 @@ class Query:
     item: int
     stratum: int
     batch: int | None = None
-    """the batch it was drawn with, where items are drawn in batches"""
+    """the batch in which it was drawn, where items are drawn in batches"""
     probability: float | None = None
     """its inclusion probability in that batch, or 0 where it was drawn inside its stratum"""
     batch_size: int | None = None
 
     @property
     def draw(self) -> tuple[int, float, int] | None:
-        """The batch, the inclusion probability and the size of the batch, where items are drawn in batches."""
+        """The batch, the inclusion probability and the batch size, if drawn in a batch."""
         if self.batch is None or self.probability is None or self.batch_size is None:
             return None
         return self.batch, self.probability, self.batch_size
@@ -75,20 +73,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item as a client sees it: its place in the data as it was read, and the texts of its input columns."""
+    """One item as a client sees it: its place in the data as read, and its input texts."""
 
     place: int
     inputs: Mapping[str, str]
 
     @property
     def text(self) -> str:
-        """The text of the only input column, or of all of them, one a line."""
+        """The text of the only input column, or of all of them, one per line."""
         return "\n".join(self.inputs.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a client brings back from one call."""
+    """What a client returns from one call."""
 
     label: str | None
     """None for an answer that cannot be read as a label"""
@@ -100,15 +98,16 @@ class Reply:
 
 
 def in_order(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the different names in the order people expect: whole numbers by size, else text, reserved ones last.
+    """Return the different names sorted: integers by size, else as text; reserved names last.
 
     >>> in_order(("10", "9", "<invalid>", "9"))
     ('9', '10', '<invalid>')
     >>> in_order(("b", "10", "a"))
     ('10', 'a', 'b')
     """
-    plain = {name for name in names if name not in RESERVED}
-    # str.isdecimal is true of other scripts' digits too; int() reads them all, but not without end.
-    numbers = all(name.removeprefix("-").isdecimal() and len(name) < 1000 for name in plain)
-    first = sorted(plain, key=lambda name: (int(name), name)) if numbers else sorted(plain)
-    return (*first, *(name for name in RESERVED if name in names))
+    labels = {name for name in names if name not in RESERVED}
+    reserved = [name for name in RESERVED if name in names]
+    # str.isdecimal is also true of the digits of other scripts, and int() reads them.
+    if all(name.removeprefix("-").isdecimal() and len(name) < MOST_DIGITS for name in labels):
+        return (*sorted(labels, key=lambda name: (int(name), name)), *reserved)
+    return (*sorted(labels), *reserved)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate and the range it is likely to be in."""
+    """An estimate and its confidence interval."""
 
     estimate: float
     low: float
@@ -25,9 +25,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
-    """A confusion matrix: the share of each prediction for each label, over all of the data.
+    """A confusion matrix: the share of each pair of label and prediction in all of the data.
 
-    >>> m = Matrix(("no", "yes"), ("no", "yes", "<invalid>"), np.array([[0.4, 0.1, 0.0], [0.1, 0.3, 0.1]]))
+    >>> values = np.array([[0.4, 0.1, 0.0], [0.1, 0.3, 0.1]])
+    >>> m = Matrix(("no", "yes"), ("no", "yes", "<invalid>"), values)
     >>> round(m.accuracy, 3)
     0.7
     >>> {label: round(value, 3) for label, value in m.recall.items()}
@@ -39,43 +40,50 @@ class Matrix:
     labels: tuple[str, ...]
     predictions: tuple[str, ...]
     values: Floats
-    """(L, P), rows are labels; all entries together make 1 where something is known of every label"""
+    """(L, P), rows are labels; all entries sum to 1 where something is known about every label"""
 
     def labelled(self) -> "Matrix":
-        """Leave out the row of items without a label, of which nothing is known."""
+        """Leave out the row of items without a label."""
         rows = [row for row, label in enumerate(self.labels) if label != UNLABELLED]
         return Matrix(tuple(self.labels[row] for row in rows), self.predictions, self.values[rows])
 
     @property
     def accuracy(self) -> float:
-        """The share of items answered with their label."""
+        """The share of items whose answer is their label."""
         return float(sum(self.correct.values()))
 
     @property
     def correct(self) -> dict[str, float]:
-        """The share, of all of the data, that has this label and is answered with it."""
+        """By label, the share of all items that have it and are answered with it."""
         column = {name: j for j, name in enumerate(self.predictions)}
-        return {
-            label: float(self.values[i, column[label]]) if label in column else 0.0
-            for i, label in enumerate(self.labels)
-        }
+        shares = dict.fromkeys(self.labels, 0.0)
+        for i, label in enumerate(self.labels):
+            if label in column:
+                shares[label] = float(self.values[i, column[label]])
+        return shares
 
     @property
     def recall(self) -> dict[str, float]:
-        """Of the items with this label, the share answered with it; NaN for a label of weight zero."""
+        """By label, the share of its items that are answered with it.
+
+        NaN for a label of weight zero.
+        """
         totals = dict(zip(self.labels, self.values.sum(axis=1).tolist(), strict=True))
         return {label: _ratio(share, totals[label]) for label, share in self.correct.items()}
 
     @property
     def precision(self) -> dict[str, float]:
-        """Of the items answered with this label, the share that has it; NaN for one never answered."""
+        """By label, the share of the items answered with it that have it.
+
+        NaN for a label that is never answered.
+        """
         totals = dict(zip(self.predictions, self.values.sum(axis=0).tolist(), strict=True))
         return {
             label: _ratio(share, totals.get(label, 0.0)) for label, share in self.correct.items()
         }
 
     def on(self, predictions: tuple[str, ...]) -> "Matrix":
-        """Lay the same matrix out on these columns, which must name at least those that are not zero."""
+        """Return the same matrix with these columns, which must include all that are not zero."""
         column = {name: j for j, name in enumerate(predictions)}
         values = np.zeros((len(self.labels), len(predictions)))
         for j, name in enumerate(self.predictions):
@@ -87,7 +95,9 @@ class Matrix:
 
 
 def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole > 0.0 else float("nan")
+    if whole > 0.0:
+        return part / whole
+    return float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +115,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class StratumReport:
-    """What was asked of one stratum and what came of it."""
+    """The answers about one stratum."""
 
     label: str
     level: int
@@ -113,12 +123,12 @@ class StratumReport:
     weight: float
     answers: int
     uncertainty: float | None
-    """The estimated chance that two of its answers differ; unknown below two answers"""
+    """the estimated probability that two of its answers differ; None below two answers"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shift:
-    """How an API changed: the new confusion matrix against the old one."""
+    """How an API changed: the new confusion matrix and the old one."""
 
     old: Matrix
     new: Matrix
@@ -127,7 +137,8 @@ class Shift:
     def __post_init__(self) -> None:
         if self.old.labels != self.new.labels:
             raise DataError(
-                f"the old matrix has {len(self.old.labels)} labels and the new one {len(self.new.labels)}, not the same ones",
+                "the two matrices have different labels "
+                f"({len(self.old.labels)} in the old one, {len(self.new.labels)} in the new one)",
                 hint="measure both on the same labelled data",
             )
         if self.old.predictions != self.new.predictions:
@@ -161,21 +172,20 @@ class Shift:
 
     @property
     def recall(self) -> dict[str, Change]:
-        """For each label, how much of it is recognised."""
+        """By label, the recall."""
         return _changes(self.old.recall, self.new.recall)
 
     @property
     def precision(self) -> dict[str, Change]:
-        """For each label, how much of what is taken for it is it."""
+        """By label, the precision."""
         return _changes(self.old.precision, self.new.precision)
 
     def error(self, truth: "Shift") -> float:
-        """Give the Frobenius norm of the difference to the true shift."""
+        """Return the Frobenius norm of the difference to the true shift."""
         columns = in_order(self.new.predictions + truth.new.predictions)
-        mine = self.new.on(columns).values - self.old.on(columns).values
-        return float(
-            np.linalg.norm(mine - (truth.new.on(columns).values - truth.old.on(columns).values))
-        )
+        estimated = self.new.on(columns).values - self.old.on(columns).values
+        true = truth.new.on(columns).values - truth.old.on(columns).values
+        return float(np.linalg.norm(estimated - true))
 
 
 def _changes(old: Mapping[str, float], new: Mapping[str, float]) -> dict[str, Change]:
@@ -184,7 +194,7 @@ def _changes(old: Mapping[str, float], new: Mapping[str, float]) -> dict[str, Ch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """The answers of one assessment, counted by stratum and prediction, with what each count weighs.
+    """The answers of one assessment, counted by stratum and prediction, with their weights.
 
     A cell is one prediction within one stratum; a group is what the method averages over.
     """
@@ -192,7 +202,7 @@ class Tally:
     labels: tuple[str, ...]
     predictions: tuple[str, ...]
     group_share: Floats
-    """(G,) the share of the estimate that each group stands for"""
+    """(G,) the weight of each group: its share of the estimate"""
     group_answers: Ints
     """(G,)"""
     cell_stratum: Codes
@@ -204,6 +214,6 @@ class Tally:
     cell_prediction: Codes
     """(C,)"""
     cell_factor: Floats
-    """(C,) the weight of one answer relative to its group's share"""
+    """(C,) the weight of one answer relative to the share of its group"""
     counts: Codes
     """(C,)"""

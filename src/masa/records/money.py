@@ -6,9 +6,12 @@ from masa.errors import UsageError
 
 BILLION = 1_000_000_000
 
+MOST = 2**62
+"""Amounts in billionths must be below this."""
+
 
 def billionths(amount: "str | float | Decimal") -> int:
-    """Turn an amount of money into whole billionths, rounded up so that nothing is understated.
+    """Convert an amount of money to billionths, rounded up so that it is never understated.
 
     >>> billionths("0.0015"), billionths(2), billionths("0.0000000001")
     (1500000, 2000000000, 1)
@@ -20,15 +23,16 @@ def billionths(amount: "str | float | Decimal") -> int:
         raise UsageError(
             f"{amount!r} is not an amount of money", hint="give a number such as 0.0015"
         ) from exc
-    if not 0 <= whole < 2**62:
+    if not 0 <= whole < MOST:
         raise UsageError(
-            f"{amount} is not an amount that can be spent", hint="give a number such as 0.0015"
+            f"{amount} is not an amount of money that can be spent",
+            hint="give a number such as 0.0015",
         )
     return whole
 
 
 def amount(whole: int) -> float:
-    """Give the amount that so many billionths are."""
+    """Convert billionths to an amount of money."""
     return whole / BILLION
 
 
@@ -39,4 +43,6 @@ def money_text(whole: int) -> str:
     ('0.0015', '12.34', '0.00')
     """
     value = amount(whole)
-    return f"{value:.2f}" if value >= 1 or not value else f"{value:.4g}"
+    if value >= 1 or not value:
+        return f"{value:.2f}"
+    return f"{value:.4g}"

@@ -1,38 +1,35 @@
-"""What many assessments of recorded answers gave."""
+"""The results of many assessments on recorded answers."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from masa.records.matrix import Shift
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingReport:
-    """How assessments ended that stop by a rule."""
+    """How assessments with a stopping rule ended."""
 
     runs: int
     coverage: float
-    """how often, at the time of stopping, the interval held the true change, or the bound the true error"""
+    """how often the interval covered the true change, or the bound the true error, when stopping"""
     queries_mean: float
     queries_p95: int
     false_alarms: float | None
-    """how often a change was called that does not matter; None where it does"""
+    """how often the verdict was a change although none matters; None where one does"""
     misses: float | None
-    """how often a change that matters was called none; None where none does"""
+    """how often the verdict was no change although one matters; None where none does"""
     early: float
-    """how often it stopped by the rule, before the budget"""
+    """how often the rule stopped the run before the budget was spent"""
     noticed: float
-    """how often it was found that something moved"""
+    """how often any change was found"""
     width: float
     """the mean width of the interval for the change of accuracy"""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How the error of one method falls with the number of queries, over many replays."""
+    """The error of one method by the number of queries, over many replays."""
 
     method: str
     queries: tuple[int, ...]
@@ -40,28 +37,57 @@ class Curve:
     mean_squared_error: tuple[float, ...]
     error_quantile: tuple[float, ...]
     bias_share: tuple[float | None, ...]
-    """squared bias over squared error, without what the number of runs alone would show; unknown for one run"""
+    """squared bias over mean squared error, less what a finite number of runs alone would show
+
+    None for a single run.
+    """
     accuracy_bias: tuple[float, ...]
-    """the mean estimate of accuracy less the true one"""
+    """the mean estimate of accuracy minus the true accuracy"""
     queries_for_target: int | None
     queries_range: tuple[int | None, int | None]
-    """what queries_for_target would be if the share of runs within the target were a standard error larger or smaller"""
+    """the same if the share of runs within the target were a standard error higher or lower"""
     draws_per_second: float
     path: tuple["Point", ...]
     """the curve on a finer grid, for charts"""
     first_change: tuple[int | None, int | None] | None = None
-    """queries up to the first changed answer, the median and the 95% quantile; None where nothing changed or is known to"""
+    """queries up to the first changed answer, the median and the 95% quantile
+
+    None where no answer changed, or none is known to have changed.
+    """
     noticed: tuple[float, ...] = ()
-    """by budget, how often an answer that changed is among those asked"""
+    """by budget, how often a changed answer is among those asked"""
     group_errors: tuple[tuple[float, ...], ...] = ()
-    """by group and budget, the root of the mean squared error of the change of its share of right answers"""
+    """by group and budget, the root mean squared error of the change of its accuracy"""
     stopping: StoppingReport | None = None
-    """how whole assessments end, where that was asked for"""
+    """how whole assessments end, if that was asked for"""
 
     @property
     def root_mean_squared_error(self) -> tuple[float, ...]:
-        """One a budget."""
+        """By budget."""
         return tuple(value**0.5 for value in self.mean_squared_error)
+
+    def to_dict(self, groups: tuple[str, ...]) -> dict[str, Any]:
+        """Return what `masa replay --json` prints for a method."""
+        first_change = stopping = None
+        if self.first_change is not None:
+            median, p95 = self.first_change
+            first_change = {"median": median, "p95": p95}
+        if self.stopping is not None:
+            stopping = asdict(self.stopping)
+        return {
+            "queries": list(self.queries),
+            "mean_squared_error": list(self.mean_squared_error),
+            "error_quantile": list(self.error_quantile),
+            "bias_share": list(self.bias_share),
+            "accuracy_bias": list(self.accuracy_bias),
+            "queries_for_target": self.queries_for_target,
+            "queries_range": list(self.queries_range),
+            "first_change": first_change,
+            "noticed": list(self.noticed),
+            "group_errors": dict(zip(groups, map(list, self.group_errors), strict=False)),
+            "stopping": stopping,
+            "draws_per_second": self.draws_per_second,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +115,33 @@ class Replay:
     target_error: float
     confidence: float
     shift: Shift | None
-    """the true shift; unknown without old predictions"""
+    """the true shift; None without baseline answers"""
     no_change_error: float | None
     """the error of saying that nothing changed"""
     curves: tuple[Curve, ...]
     notes: tuple[str, ...]
     groups: tuple[str, ...] = ()
+    method_notes: tuple[str, ...] = ()
+    """those of the notes that say which method auto is, and why"""
 
     def saving(self, method: str, against: str) -> float | None:
-        """Give the share of queries for the target that a method saves against another; None where unknown."""
+        """Return the share of the queries for the target that a method saves against another.
+
+        None where one of the two does not reach the target.
+        """
         needed = {curve.method: curve.queries_for_target for curve in self.curves}
-        mine, other = needed.get(method), needed.get(against)
-        return None if mine is None or not other else 1.0 - mine / other
+        own = needed.get(method)
+        other = needed.get(against)
+        if own is None or not other:
+            return None
+        return 1.0 - own / other
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `masa replay --json` prints."""
+        """Return what `masa replay --json` prints."""
+        accuracy = None
+        if self.shift is not None:
+            change = self.shift.accuracy
+            accuracy = {**asdict(change), "change": change.change}
         return {
             "data": {
                 "items": self.items,
@@ -117,29 +155,7 @@ class Replay:
             "target_error": self.target_error,
             "confidence": self.confidence,
             "no_change_error": self.no_change_error,
-            "accuracy": None
-            if self.shift is None
-            else {**asdict(self.shift.accuracy), "change": self.shift.accuracy.change},
-            "methods": {
-                curve.method: {
-                    "queries": list(curve.queries),
-                    "mean_squared_error": list(curve.mean_squared_error),
-                    "error_quantile": list(curve.error_quantile),
-                    "bias_share": list(curve.bias_share),
-                    "accuracy_bias": list(curve.accuracy_bias),
-                    "queries_for_target": curve.queries_for_target,
-                    "queries_range": list(curve.queries_range),
-                    "first_change": None
-                    if curve.first_change is None
-                    else {"median": curve.first_change[0], "p95": curve.first_change[1]},
-                    "noticed": list(curve.noticed),
-                    "group_errors": dict(
-                        zip(self.groups, map(list, curve.group_errors), strict=False)
-                    ),
-                    "stopping": None if curve.stopping is None else asdict(curve.stopping),
-                    "draws_per_second": curve.draws_per_second,
-                }
-                for curve in self.curves
-            },
+            "accuracy": accuracy,
+            "methods": {curve.method: curve.to_dict(self.groups) for curve in self.curves},
             "notes": list(self.notes),
         }

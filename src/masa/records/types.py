@@ -1,14 +1,9 @@
 """Types that many signatures share: arrays, and the callback that shows progress."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    pass
-
 
 Floats = npt.NDArray[np.float64]
 
@@ -19,4 +14,4 @@ Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how much of it, from 0 to 1."""
+"""Called with what is being done and the share of it that is done, from 0 to 1."""

@@ -1,4 +1,4 @@
-"""What an earlier update changed, as far as an assessment saw it: which items it hit and what their answers became."""
+"""Which items an update hit and what their answers became, learned from an assessment that saw it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
-from masa.inference.method import Plan
+from masa.inference.method import Method
 from masa.records import ERROR, Bools, Column, Floats, Ints, in_order
 from masa.sampling.draws import Draws
 from masa.sampling.kernels import predictive as kernel
@@ -15,26 +15,26 @@ from masa.sampling.layout import Layout
 from masa.settings import Settings
 
 ENOUGH = 5
-"""Changed answers from which something can be learned."""
+"""Nothing is learned from fewer changed answers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedChange:
     """Which items an update hits, and what their answers become."""
 
-    likely: Floats
+    log_odds: Floats
     """(N,) the log odds that the answer about each item changes"""
     became: Mapping[tuple[str, str], Mapping[str, int]]
-    """by label and old answer, how often it became what"""
-    mended: float
+    """by label and old answer, how often it became which answer"""
+    becomes_right: float
     """how often a wrong answer that changed became right"""
     answers: int
-    """that this was learned from"""
+    """the number of answers that this was learned from"""
     error2: float | None
     """the squared error of the shift that they left, where items were drawn in batches"""
 
 
-def learned(
+def learned_change(
     data: Dataset,
     then: BaselineAnswers,
     now: BaselineAnswers,
@@ -43,100 +43,124 @@ def learned(
     answers: Column,
     draws: Draws | None = None,
 ) -> LearnedChange | None:
-    """Learn from answers about the items at these places (n,) how they changed since then, for those who plan from now.
+    """Learn from answers about these items (n,) how they changed since `then`, for a plan that starts from `now`.
 
-    All items' old answers must be known, of then and of now. By the model that chooses the items of a predictive run; that they
-    were chosen by it, too, makes no difference to it. From few changes nothing is learned.
+    Every item has a baseline answer, of then and of now. The model is the one that draws the items of a predictive run; that
+    these were drawn by it makes no difference to the fit. Nothing is learned from few changes.
     """
     before = then.answers.on(in_order((*then.answers.values, *answers.values)))
     names, was, new = before.values, before.codes[places], answers.on(before.values).codes
     failed = np.array([name == ERROR for name in names], np.bool_)
-    told = data.labelled[places] & ~failed[was] & ~failed[new]
-    changed = (was != new) & told
+    usable = data.labelled[places] & ~failed[was] & ~failed[new]
+    changed = (was != new) & usable
     if np.count_nonzero(changed) < ENOUGH:
         return None
-    auto = Settings("auto", settings.levels, settings.seed, settings.mix, also=settings.also)
-    plan = Plan.of(data, then, auto)
-    first, layout = plan.layout, (plan if now is then else Plan.of(data, now, auto)).layout
-    assert first is not None and layout is not None  # noqa: S101, PT018 - auto has one where all old answers are known
-    asked, moved = places[told].astype(np.int32), changed[told].astype(np.float64)
-    model = carried(
-        kernel.fit(first.items, first.cells, first.goal, first.prior, asked, moved), first, layout
+    auto = Settings(
+        levels=settings.levels, seed=settings.seed, mix=settings.mix, also=settings.also
     )
+    method = Method.of(data, then, auto)
+    method_now = method if now is then else Method.of(data, now, auto)
+    first, layout = method.layout, method_now.layout
+    assert first is not None and layout is not None  # noqa: S101, PT018 - auto is predictive here
+    items = places[usable].astype(np.int32)
+    fitted = kernel.fit(
+        first.items, first.cells, first.goal, first.prior, items, changed[usable].astype(np.float64)
+    )
+    model = carried_over(fitted, first, layout)
     if model is None:
         return None
-    became: dict[tuple[str, str], dict[str, int]] = {}
-    wrong, mended = 1.0, 0.5
-    for place, old, after in zip(
-        places[changed].tolist(), was[changed].tolist(), new[changed].tolist(), strict=True
-    ):
-        label = data.label.values[data.label.codes[place]]
-        into = became.setdefault((label, names[old]), {})
-        into[names[after]] = into.get(names[after], 0) + 1
-        wrong, mended = (
-            wrong + (names[old] != label),
-            mended + (names[old] != label and names[after] == label),
-        )
     error2 = None
     if draws is not None and draws.batch.any() and then.weight is None:
-        error2 = plan.estimated(then, places, answers, draws, finite=True).matrix.error2
-    likely = kernel.log_odds(layout.items, layout.cells, layout.goal, model)
-    return LearnedChange(likely, became, mended / wrong, len(places), error2)
+        error2 = method.estimate(places, answers, draws, finite=True).matrix.error2
+    label = np.array(data.label.values, object)[data.label.codes[places[changed]]].tolist()
+    old_name = [names[code] for code in was[changed].tolist()]
+    new_name = [names[code] for code in new[changed].tolist()]
+    return LearnedChange(
+        kernel.log_odds(layout.items, layout.cells, layout.goal, model),
+        _counted(label, old_name, new_name),
+        _becomes_right(label, old_name, new_name),
+        len(places),
+        error2,
+    )
 
 
-def carried(model: Floats, first: Layout, then: Layout) -> Floats | None:
-    """Give a model of one layout for another one of the same items, where that knows the same of them.
+def _counted(
+    label: list[str], old: list[str], new: list[str]
+) -> dict[tuple[str, str], dict[str, int]]:
+    """Count what each answer became, by label and old answer."""
+    became: dict[tuple[str, str], dict[str, int]] = {}
+    for of, was, is_now in zip(label, old, new, strict=True):
+        into = became.setdefault((of, was), {})
+        into[is_now] = into.get(is_now, 0) + 1
+    return became
 
-    BaselineAnswers answers, and labels with an old answer, that were not there at first sway nothing.
+
+def _becomes_right(label: list[str], old: list[str], new: list[str]) -> float:
+    """Give how often wrong answers that changed became right, half of one that is made up included."""
+    wrong, right = 1.0, 0.5
+    for of, was, is_now in zip(label, old, new, strict=True):
+        if was != of:
+            wrong += 1.0
+            right += is_now == of
+    return right / wrong
+
+
+def carried_over(model: Floats, first: Layout, then: Layout) -> Floats | None:
+    """Give a model of one layout for another one of the same items; None where they have other features.
+
+    Old answers, and labels with an old answer, that the first layout does not have get the coefficient 0.
     """
-    numbers, labels = 1 + first.items.numbers.shape[1], len(first.labels)
     if first is then:
         return model
-    if (
-        numbers != 1 + then.items.numbers.shape[1]
-        or first.prior.vocabulary != then.prior.vocabulary
-    ):
+    numbers, labels = 1 + first.items.numbers.shape[1], len(first.labels)
+    same_numbers = numbers == 1 + then.items.numbers.shape[1]
+    if not same_numbers or first.prior.vocabulary != then.prior.vocabulary:
         return None
-
-    def cells(layout: Layout) -> list[tuple[int, str]]:
-        pairs = zip(layout.cells.label.tolist(), layout.cells.old.tolist(), strict=True)
-        return [(label, layout.names[old]) for label, old in pairs]
-
-    answer = dict(zip(first.names, model[numbers + labels :].tolist(), strict=False))
-    cell = dict(
-        zip(cells(first), model[numbers + labels + len(first.names) :].tolist(), strict=False)
-    )
-    words = numbers + labels + len(first.names) + len(first.cells.label)
+    # A model holds, one after the other: numbers, labels, old answers, cells, words.
+    answers_at = numbers + labels
+    cells_at = answers_at + len(first.names)
+    words_at = cells_at + len(first.cells.label)
+    by_answer = dict(zip(first.names, model[answers_at:cells_at].tolist(), strict=True))
+    by_cell = dict(zip(_cells(first), model[cells_at:words_at].tolist(), strict=True))
     return np.concatenate(
         (
-            model[: numbers + labels],
-            [answer.get(name, 0.0) for name in then.names],
-            [cell.get(pair, 0.0) for pair in cells(then)],
-            model[words:],
+            model[:answers_at],
+            [by_answer.get(name, 0.0) for name in then.names],
+            [by_cell.get(pair, 0.0) for pair in _cells(then)],
+            model[words_at:],
         )
     )
 
 
-def chances(likely: Floats, count: int) -> Floats:
-    """Give the chances (N,) with these log odds (N,), all raised by the same amount, that add up to a count.
+def _cells(layout: Layout) -> list[tuple[int, str]]:
+    """Give the label and the old answer of each cell."""
+    pairs = zip(layout.cells.label.tolist(), layout.cells.old.tolist(), strict=True)
+    return [(label, layout.names[old]) for label, old in pairs]
 
-    >>> chances(np.array([0.0, 0.0, 9.0]), 1).round(2).tolist()
+
+def probabilities(log_odds: Floats, count: int) -> Floats:
+    """Give the probabilities (N,) with these log odds, all raised by the same amount, that add up to a count.
+
+    >>> probabilities(np.array([0.0, 0.0, 9.0]), 1).round(2).tolist()
     [0.01, 0.01, 0.98]
     """
     from scipy.special import expit
 
-    low, high = -likely.max() - 50.0, -likely.min() + 50.0
+    low, high = -log_odds.max() - 50.0, -log_odds.min() + 50.0
     for _ in range(80):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if expit(likely + middle).sum() < count else (low, middle)
-    found = expit(likely + high)
+        if expit(log_odds + middle).sum() < count:
+            low = middle
+        else:
+            high = middle
+    found = expit(log_odds + high)
     return np.asarray(found * (count / found.sum()))
 
 
-def picked(chance: Floats, luck: np.random.Generator) -> Bools:
-    """Draw items with these chances (N,), as many as they add up to."""
-    order = luck.permutation(len(chance))
-    passed = np.floor(np.cumsum(chance[order]) - luck.random() + 1.0)
-    result = np.zeros(len(chance), np.bool_)
+def draw_items(probability: Floats, rng: np.random.Generator) -> Bools:
+    """Draw items with these inclusion probabilities (N,), as many as they add up to."""
+    order = rng.permutation(len(probability))
+    passed = np.floor(np.cumsum(probability[order]) - rng.random() + 1.0)
+    result = np.zeros(len(probability), np.bool_)
     result[order] = np.diff(passed, prepend=0.0) > 0.0
     return result

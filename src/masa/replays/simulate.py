@@ -1,6 +1,5 @@
 """Methods on recorded answers, laid out for the kernels that run them many times."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 from statistics import NormalDist
@@ -9,26 +8,24 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from masa.data.dataset import Dataset
-from masa.data.features import Features
-from masa.data.strata import Strata, adaptive_strata, paired_strata
-from masa.errors import UsageError
+from masa.data.strata import Strata, paired_strata
 from masa.inference.counts import recorded_answers, right_entries, true_matrix, true_uncertainty
+from masa.inference.method import BY_SHRUNKEN_STRATA, Method
 from masa.records import Bools, Codes, Column, Floats, Ints
-from masa.sampling import stratified as sampler
-from masa.sampling.kernels import drawing as kernel
-from masa.sampling.kernels import predictive as _predictive
-from masa.sampling.kernels import shrunken as _shrunken
-from masa.sampling.layout import Layout
-from masa.sampling.predictive import changed
+from masa.sampling import stratified
+from masa.sampling.kernels import drawing
+from masa.sampling.kernels import paired as pairs_kernel
+from masa.sampling.kernels import predictive as predictive_kernel
+from masa.sampling.kernels import shrunken as shrunken_kernel
+from masa.sampling.predictive import changed as how_much_changed
 from masa.sampling.shrunken import designed
 from masa.settings import Objective
 
-METHODS = (*sampler.METHODS, "adaptive", "paired", "predictive", "auto")
-NEED_OLD = ("paired", "predictive")
-
 MOST_QUERIES = 1_000_000
 """Where the search for the target ends when items may be asked again."""
+
+ESTIMATORS = ("assess", "paper")
+"""The estimate that `masa assess` makes, or the paper's, which does not use the old answers."""
 
 Keys = npt.NDArray[np.uint64]
 
@@ -44,7 +41,7 @@ class Outcome:
     first: Ints
     """(R,) queries up to the first changed answer, 0 where there was none"""
     groups: Floats
-    """(K, G) the squared errors of each group's change of accuracy at each budget, summed over the runs"""
+    """(K, G) the squared errors of each group's change of accuracy, summed over the runs"""
     asked: int = 0
     seconds: float = 0.0
 
@@ -53,16 +50,13 @@ class Outcome:
         cls, runs: int, checkpoints: Ints, simulation: "Simulation", *, rows: int | None = None
     ) -> "Outcome":
         """Make room for what these runs give."""
-        wanted = (
-            rows
-            if rows is not None
-            else 1 + max((int(row) for row in checkpoints[:, 1]), default=-1)
-        )
+        if rows is None:
+            rows = 1 + max((int(row) for row in checkpoints[:, 1]), default=-1)
         return cls(
             errors=np.zeros((runs, len(checkpoints)), np.float32),
-            sums=np.zeros((wanted, len(simulation.truth))),
+            sums=np.zeros((rows, len(simulation.truth))),
             first=np.zeros(runs, np.int64),
-            groups=np.zeros((wanted, simulation.groups)),
+            groups=np.zeros((rows, simulation.groups)),
         )
 
 
@@ -79,103 +73,61 @@ class Simulation(Protocol):
 
     @property
     def most(self) -> int:
-        """Queries there are to ask."""
+        """How many queries there are to ask."""
 
     @property
     def groups(self) -> int:
-        """Groups that it tells apart."""
+        """How many groups it tells apart."""
 
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess how many queries reach the target, on the safe side."""
 
     def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
-        """Run one assessment a key."""
+        """Run one assessment per key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
-    """Recorded answers and all that is known beforehand."""
+class Recording:
+    """What the API that is asked answers on every item."""
 
-    data: Dataset
-    strata: Strata
-    new: Column
-    old: Column | None
-    features: Features | None
-    cheap: Column | None
-    new_confidence: Floats | None
-    objective: Objective
-    levels: int
-    mix: Mapping[str, float] | None
-    replacement: bool
-    a: float
-    seed: int
+    answers: Column
+    confidence: Floats | None = None
+    """(N,)"""
 
-    @property
-    def best(self) -> str:
-        """What `auto` is."""
-        return "adaptive" if self.features is None else "predictive"
 
-    @property
-    def why(self) -> str:
-        """Why it is that."""
-        return "the old answers are not known" if self.features is None else self.features.in_words
+def simulation(
+    method: Method,
+    new: Recording,
+    *,
+    estimator: str = "assess",
+    replacement: bool = False,
+    a: float = 1.0,
+) -> Simulation:
+    """Lay a method out on recorded answers; `a` is the exploration of the paper's rule.
 
-    @property
-    def changed(self) -> Bools:
-        """(N,) whether each item's answer changed."""
-        if self.old is None:
-            return np.zeros(len(self.data), np.bool_)
-        names = np.array([*self.old.values, *self.new.values], object)
-        return np.asarray(
-            names[self.old.codes] != names[len(self.old.values) + self.new.codes], np.bool_
-        )
+    The kernels do not choose a method: that was decided by `Method.of`, as for a live assessment.
+    """
+    if method.layout is not None:
+        return Predicted.of(method, new)
+    # `optimal` is optimal for the paper's estimate alone, and asking an item twice is the paper's.
+    from_pairs = (
+        estimator == "assess"
+        and method.old is not None
+        and not replacement
+        and method.name != "optimal"
+    )
+    if method.name in BY_SHRUNKEN_STRATA:
+        return Shrunk.of(method, new.answers, from_pairs=from_pairs)
+    return Drawn.of(method, new.answers, from_pairs=from_pairs, replacement=replacement, a=a)
 
-    def simulation(self, method: str) -> Simulation:
-        """Lay a method out on these answers."""
-        turns = method == "auto" and self.data.group is None
-        if method == "auto":
-            method = self.best
-        if method in NEED_OLD and self.features is None:
-            raise UsageError(
-                f"the method {method} needs the old answers",
-                hint="name their column with --old COL",
-            )
-        if self.replacement and method not in sampler.METHODS:
-            raise UsageError(
-                f"the method {method} asks each item once", hint="leave out --with-replacement"
-            )
-        if self.data.group is not None and method != "predictive":
-            raise UsageError(
-                f"the method {method} does not know groups",
-                hint="use predictive, which needs --old COL",
-            )
-        if method == "predictive":
-            return Predicted.of(self, turns=turns)
-        if method == "paired" and self.features is not None:
-            features = (
-                self.features
-                if self.features.confidence is not None
-                else replace(self.features, confidence=self.data.difficulty)
-            )
-            return Shrunk.of(
-                self,
-                paired_strata(self.data.label, features, levels=self.levels, mix=self.mix),
-                self.old,
-            )
-        return (
-            Shrunk.of(self, self.unpaired, None) if method == "adaptive" else Drawn.of(self, method)
-        )
 
-    @property
-    def unpaired(self) -> Strata:
-        """The strata of the method that knows no old answers."""
-        return adaptive_strata(
-            self.data.label,
-            self.cheap,
-            difficulty=self.data.difficulty,
-            levels=self.levels,
-            mix=self.mix,
-        )
+def _changed(method: Method, new: Column) -> Bools:
+    """Say whether the answer about each item changed (N,)."""
+    if method.old is None:
+        return np.zeros(len(method.data), np.bool_)
+    old = method.old.answers
+    names = np.array([*old.values, *new.values], object)
+    return np.asarray(names[old.codes] != names[len(old.values) + new.codes], np.bool_)
 
 
 def _variance(strata: Strata, answers: Column) -> float:
@@ -187,86 +139,179 @@ def _variance(strata: Strata, answers: Column) -> float:
 def _enough(variance: float, strata: Strata, *, target: float, confidence: float) -> int:
     """Guess how many queries reach the target from the variance of one.
 
-    The largest quantile of a squared error relative to its mean is that of a single normal variable.
+    Relative to its mean, no squared error has a larger quantile than that of one normal variable.
     """
     quantile = max(1.0, NormalDist().inv_cdf((1 + confidence) / 2) ** 2)
-    return ceil(min(1.3 * quantile * variance / target**2 + 4 * len(strata), MOST_QUERIES))
+    wanted = 1.3 * quantile * variance / target**2 + 4 * len(strata)
+    return ceil(min(wanted, MOST_QUERIES))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairsView:
+    """Old and new answers, laid out for the estimate from pairs."""
+
+    record: pairs_kernel.RecordedPairs
+    right: Bools
+    """(E,) which entries are right answers"""
+
+    @classmethod
+    def of(cls, strata: Strata, old: Column, new: Column, objective: Objective) -> "PairsView":
+        """Lay answers out on strata."""
+        names = tuple(dict.fromkeys((*old.values, *new.values)))
+        width, labels = len(names), strata.labels
+        stratum = strata.of_position.astype(np.int64)
+        old_cell, new_cell = (
+            stratum * width + _coded(column, names)[strata.items] for column in (old, new)
+        )
+        cells = np.unique(np.concatenate((old_cell, new_cell)))
+        cell_stratum, cell_answer = cells // width, cells % width
+        cell_entry = strata.label[cell_stratum].astype(np.int64) * width + cell_answer
+        entries = np.unique(cell_entry)
+        place = {name: code for code, name in enumerate(names)}
+        right = np.full(len(labels), -1, np.int64)
+        for row, label in enumerate(labels):
+            entry = row * width + place.get(label, -1)
+            at = int(np.searchsorted(entries, entry))
+            if label in place and at < len(entries) and entries[at] == entry:
+                right[row] = at
+        before, truth = (
+            true_matrix(strata, column).on(names).values.ravel()[entries] for column in (old, new)
+        )
+        record = pairs_kernel.RecordedPairs(
+            stratum=strata.of_position.astype(np.int32),
+            old_cell=np.searchsorted(cells, old_cell).astype(np.int32),
+            new_cell=np.searchsorted(cells, new_cell).astype(np.int32),
+            cell_entry=np.searchsorted(entries, cell_entry).astype(np.int32),
+            cell_stratum=cell_stratum.astype(np.int32),
+            row=np.searchsorted(entries, np.arange(len(labels) + 1) * width),
+            right=right,
+            before=before,
+            truth=truth,
+            weight=objective.table(labels, names).ravel()[entries],
+            linear=objective.linear,
+            stratum_weight=strata.weight,
+            stratum_size=strata.size,
+            stratum_label=strata.label,
+        )
+        is_right = np.zeros(len(entries), np.bool_)
+        is_right[right[right >= 0]] = True
+        return cls(record, is_right)
+
+
+def _coded(column: Column, names: tuple[str, ...]) -> Codes:
+    """Give the answers of a column as places in these names (N,)."""
+    place = {name: code for code, name in enumerate(names)}
+    return np.array([place[name] for name in column.values], np.int32)[column.codes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
     """The paper's methods."""
 
-    method: str
-    plan: sampler.Plan
+    name: str
+    scheme: stratified.Scheme
     strata: Strata
     answers: Column
-    recorded: kernel.Recorded
+    recorded: drawing.Recorded
+    pairs: PairsView | None
+    """None for the paper's own estimate"""
     changed: Bools
     truth: Floats
     right: Bools
     most: int
+    groups: int = 0
 
     @classmethod
-    def of(cls, case: Case, method: str) -> "Drawn":
+    def of(
+        cls, method: Method, new: Column, *, from_pairs: bool, replacement: bool, a: float
+    ) -> "Drawn":
         """Lay the method out."""
-        strata, answers = case.strata, case.new
-        known = true_uncertainty(strata, answers, replacement=case.replacement)
-        plan = sampler.plan(
-            strata, method, replacement=case.replacement, a=case.a, uncertainty=known
+        strata, objective = method.strata, method.objective
+        known = true_uncertainty(strata, new, replacement=replacement)
+        scheme = stratified.scheme(
+            strata, method.name, replacement=replacement, a=a, uncertainty=known
         )
         recorded = recorded_answers(
             strata,
-            answers,
-            group=plan.group,
-            factor=plan.factor,
-            weights=case.objective.table(strata.labels, answers.values),
-            linear=case.objective.linear,
+            new,
+            group=scheme.group,
+            factor=scheme.factor,
+            weights=objective.table(strata.labels, new.values),
+            linear=objective.linear,
         )
-        most = MOST_QUERIES if case.replacement else len(strata.items)
-        right = right_entries(strata, answers)
+        pairs, truth, right = None, recorded.truth, right_entries(strata, new)
+        if from_pairs:
+            pairs = PairsView.of(strata, method.baseline_column, new, objective)
+            truth, right = pairs.record.truth, pairs.right
         return cls(
-            method,
-            plan,
-            strata,
-            answers,
-            recorded,
-            case.changed[strata.items],
-            recorded.truth,
-            right,
-            most,
+            name=method.name,
+            scheme=scheme,
+            strata=strata,
+            answers=new,
+            recorded=recorded,
+            pairs=pairs,
+            changed=_changed(method, new)[strata.items],
+            truth=truth,
+            right=right,
+            most=MOST_QUERIES if replacement else len(strata.items),
         )
-
-    @property
-    def groups(self) -> int:
-        """It tells none apart."""
-        return 0
 
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess from the closed forms of the variance."""
-        if self.method == "uniform":
-            variance = float(np.sum(self.strata.weight * self.plan.factor) - np.sum(self.truth**2))
-        elif self.method == "stratified":
+        truth = self.recorded.truth
+        if self.name == "uniform":
+            variance = float(np.sum(self.strata.weight * self.scheme.factor) - np.sum(truth**2))
+        elif self.name == "stratified":
             shares = self.strata.label_weight
-            variance = len(shares) * float(np.sum(shares**2) - np.sum(self.truth**2))
+            variance = len(shares) * float(np.sum(shares**2) - np.sum(truth**2))
         else:
             variance = _variance(self.strata, self.answers)
         return _enough(variance, self.strata, target=target, confidence=confidence)
 
     def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
-        plan, recorded = self.plan, self.recorded
-        state = kernel.new_state(plan.design, len(self.strata.items), len(recorded.cell_entry))
         outcome = Outcome.blank(len(keys), checkpoints, self)
-        asked = kernel.simulate(
-            plan.design, recorded, plan.rule, state, keys, checkpoints, outcome.errors, outcome.sums
-        )
+        scheme, recorded = self.scheme, self.recorded
+        if self.pairs is None:
+            asked = drawing.simulate(
+                scheme.design,
+                recorded,
+                scheme.rule,
+                self._state(),
+                keys,
+                checkpoints,
+                outcome.errors,
+                outcome.sums,
+            )
+        else:
+            record = self.pairs.record
+            asked = pairs_kernel.simulate_drawn(
+                scheme.design,
+                recorded,
+                scheme.rule,
+                self._state(),
+                record,
+                pairs_kernel.no_pairs(record),
+                keys,
+                checkpoints,
+                outcome.errors,
+                outcome.sums,
+            )
         if self.changed.any():
-            state = kernel.new_state(plan.design, len(self.strata.items), len(recorded.cell_entry))
-            kernel.first_changes(
-                plan.design, recorded, plan.rule, state, keys, self.changed, outcome.first
+            drawing.first_changes(
+                scheme.design,
+                recorded,
+                scheme.rule,
+                self._state(),
+                keys,
+                self.changed,
+                outcome.first,
             )
         return replace(outcome, asked=int(asked))
+
+    def _state(self) -> drawing.State:
+        cells = len(self.recorded.cell_entry)
+        return drawing.new_state(self.scheme.design, len(self.strata.items), cells)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,144 +320,159 @@ class Shrunk:
 
     strata: Strata
     answers: Column
-    design: _shrunken.Design
+    design: shrunken_kernel.ShrunkenDesign
     new: Codes
+    """(N,) by position"""
     old: Codes
+    """(N,) by position, -1 where the method does not use it"""
+    pairs: PairsView | None
+    """None for an estimate from the strata alone"""
     changed: Bools
     matrix: Floats
     truth: Floats
     right: Bools
     most: int
+    groups: int = 0
 
     @classmethod
-    def of(cls, case: Case, strata: Strata, old: Column | None) -> "Shrunk":
-        """Lay these strata out."""
-        names = tuple(dict.fromkeys((*case.new.values, *(() if old is None else old.values))))
-        truth = true_matrix(strata, case.new).on(names).values
-        place = {name: code for code, name in enumerate(names)}
-
-        def coded(column: Column) -> Codes:
-            return np.array([place[name] for name in column.values], np.int32)[
-                column.codes[strata.items]
-            ]
-
-        right = np.array([[label == name for name in names] for label in strata.labels], np.bool_)
+    def of(cls, method: Method, new: Column, *, from_pairs: bool) -> "Shrunk":
+        """Lay the strata out."""
+        strata = method.strata
+        old = method.baseline_column if method.name == "paired" else None
+        names = new.values
+        old_codes = np.full(len(strata.items), -1, np.int32)
+        if old is not None:
+            names = tuple(dict.fromkeys((*new.values, *old.values)))
+            old_codes = _coded(old, names)[strata.items]
+        matrix = true_matrix(strata, new).on(names).values
+        is_right = [[label == name for name in names] for label in strata.labels]
+        pairs, truth, right = None, matrix.ravel(), np.array(is_right, np.bool_).ravel()
+        if from_pairs:
+            pairs = PairsView.of(strata, method.baseline_column, new, method.objective)
+            truth, right = pairs.record.truth, pairs.right
         return cls(
             strata=strata,
-            answers=case.new,
-            design=designed(strata, names, old=old, objective=case.objective, cost=case.data.cost),
-            new=coded(case.new),
-            old=np.full(len(strata.items), -1, np.int32) if old is None else coded(old),
-            changed=case.changed[strata.items],
-            matrix=truth,
-            truth=truth.ravel(),
-            right=right.ravel(),
+            answers=new,
+            design=designed(
+                strata, names, old=old, objective=method.objective, cost=method.data.cost
+            ),
+            new=_coded(new, names)[strata.items],
+            old=old_codes,
+            pairs=pairs,
+            changed=_changed(method, new)[strata.items],
+            matrix=matrix,
+            truth=truth,
+            right=right,
             most=len(strata.items),
         )
 
-    @property
-    def groups(self) -> int:
-        """It tells none apart."""
-        return 0
-
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess from the strata."""
-        return _enough(
-            _variance(self.strata, self.answers), self.strata, target=target, confidence=confidence
-        )
+        variance = _variance(self.strata, self.answers)
+        return _enough(variance, self.strata, target=target, confidence=confidence)
 
     def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
         outcome = Outcome.blank(len(keys), checkpoints, self)
-        asked = _shrunken.simulate(
-            self.design,
-            _shrunken.new_state(self.design),
-            self.new,
-            self.old,
-            self.changed,
-            self.matrix,
-            keys,
-            checkpoints,
-            outcome.errors,
-            outcome.sums,
-            outcome.first,
-        )
+        state = shrunken_kernel.new_state(self.design)
+        if self.pairs is not None:
+            record = self.pairs.record
+            asked = pairs_kernel.simulate_shrunken(
+                self.design,
+                state,
+                self.new,
+                self.old,
+                record,
+                pairs_kernel.no_pairs(record),
+                self.changed,
+                keys,
+                checkpoints,
+                outcome.errors,
+                outcome.sums,
+                outcome.first,
+            )
+        else:
+            asked = shrunken_kernel.simulate(
+                self.design,
+                state,
+                self.new,
+                self.old,
+                self.changed,
+                self.matrix,
+                keys,
+                checkpoints,
+                outcome.errors,
+                outcome.sums,
+                outcome.first,
+            )
         return replace(outcome, asked=int(asked))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicted:
-    """Predictive sampling."""
+    """Predictive sampling, with its switch to strata where the method may switch."""
 
-    layout: Layout
+    method: Method
     strata: Strata
+    """by label and old answer, for a guess"""
     answers: Column
     changed: Floats
+    """(N,) how much each answer changed"""
     target: Codes
+    """(N,) what each changed to, or -1"""
     shift: Floats
     truth: Floats
     right: Bools
     most: int
-    audit: _predictive.Audit
+    audit: predictive_kernel.Audit
 
     @property
     def groups(self) -> int:
-        """Groups that it tells apart."""
+        """How many groups it tells apart."""
         return len(self.audit.truth)
 
     @classmethod
-    def of(cls, case: Case, *, turns: bool) -> "Predicted":
-        """Lay the items out; if it turns, it goes on without the old answers where those tell little."""
-        features, label, strata = case.features, case.data.label, case.strata
-        assert features is not None  # noqa: S101
-        weight = strata.item_weight
-        layout = Layout.of(
-            label,
-            features,
-            weight=weight,
-            objective=case.objective,
-            cost=case.data.cost,
-            group=case.data.group,
-            new=case.new.values,
-            rest=case.unpaired if turns else None,
-            seed=case.seed,
-        )
-        target = layout.targets(np.arange(len(weight)), case.new)
+    def of(cls, method: Method, new: Recording) -> "Predicted":
+        """Lay the items out."""
+        layout, features, label = method.layout, method.features, method.data.label
+        assert layout is not None and features is not None  # noqa: S101, PT018
+        weight = method.strata.item_weight
+        target = layout.targets(np.arange(len(weight)), new.answers)
         shift = np.zeros((len(layout.labels), len(layout.names)))
         moved = target >= 0
         np.add.at(shift, (label.codes[moved], target[moved]), weight[moved])
         np.add.at(shift, (label.codes[moved], layout.old[moved]), -weight[moved])
-        now = np.full(len(weight), np.nan) if case.new_confidence is None else case.new_confidence
-        right = np.array(
-            [[label == name for name in layout.names] for label in layout.labels], np.bool_
-        )
+        confidence = new.confidence
+        if confidence is None:
+            confidence = np.full(len(weight), np.nan)
+        is_right = [[label == name for name in layout.names] for label in layout.labels]
         return cls(
-            layout=layout,
+            method=method,
             strata=paired_strata(label, features),
-            answers=case.new,
-            changed=changed(target, features.confidence, now),
+            answers=new.answers,
+            changed=how_much_changed(target, features.confidence, confidence),
             target=target,
             shift=shift,
             truth=shift.ravel(),
-            right=right.ravel(),
+            right=np.array(is_right, np.bool_).ravel(),
             most=len(weight),
-            audit=_audit(case, weight),
+            audit=_audit(method, new.answers, weight),
         )
 
     def enough(self, *, target: float, confidence: float) -> int:
         """Guess from strata by label and old answer."""
-        return _enough(
-            _variance(self.strata, self.answers), self.strata, target=target, confidence=confidence
-        )
+        variance = _variance(self.strata, self.answers)
+        return _enough(variance, self.strata, target=target, confidence=confidence)
 
     def run(self, keys: Keys, checkpoints: Ints) -> Outcome:
         """Run the kernel."""
-        outcome = Outcome.blank(len(keys), checkpoints, self)
-        layout = self.layout
         if not len(checkpoints):
+            # The kernel needs a place to stop.
             checkpoints = np.array([(1, -1)], np.int64)
-            outcome = Outcome.blank(len(keys), checkpoints, self)
-        asked = _predictive.simulate(
+        outcome = Outcome.blank(len(keys), checkpoints, self)
+        layout = self.method.layout
+        assert layout is not None  # noqa: S101
+        asked = predictive_kernel.simulate(
             layout.items,
             layout.cells,
             layout.goal,
@@ -433,18 +493,17 @@ class Predicted:
         return replace(outcome, asked=int(asked))
 
 
-def _audit(case: Case, weight: Floats) -> _predictive.Audit:
+def _audit(method: Method, new: Column, weight: Floats) -> predictive_kernel.Audit:
     """Tell which answers became right or wrong, by group."""
-    group, label = case.data.group, case.data.label
-    if group is None or case.old is None:
-        return _predictive.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0))
+    group, label = method.data.group, method.data.label
+    if group is None:
+        return predictive_kernel.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0))
     truth = np.array(label.values, object)[label.codes]
     then, now = (
-        np.array(side.values, object)[side.codes] == truth for side in (case.old, case.new)
+        np.array(side.values, object)[side.codes] == truth for side in (method.baseline_column, new)
     )
     gain = now.astype(np.float32) - then.astype(np.float32)
     total = np.bincount(group.codes, weight, len(group.values))
-    change = np.bincount(group.codes, weight * gain, len(group.values)) / np.where(
-        total > 0.0, total, 1.0
-    )
-    return _predictive.Audit(group.codes, gain, change)
+    gained = np.bincount(group.codes, weight * gain, len(group.values))
+    change = gained / np.where(total > 0.0, total, 1.0)
+    return predictive_kernel.Audit(group.codes, gain, change)

@@ -1,24 +1,23 @@
-"""Whole assessments on recorded answers, with their rule for stopping: when do they stop, and are they right when they do?"""
+"""Whole assessments of recorded answers, with their stopping rule: when do they stop, and are they right?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from masa.data.baseline_answers import BaselineAnswers, from_column
+from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
-from masa.data.features import ranks
+from masa.data.features import Words, ranks
 from masa.data.strata import Strata
 from masa.errors import UsageError
-from masa.inference.any_change import differences, moved
 from masa.inference.counts import true_matrix
 from masa.inference.estimate import Estimate
-from masa.inference.method import Plan
+from masa.inference.method import Method
 from masa.inference.readings import Reader
 from masa.inference.spread import Spread
 from masa.inference.stopping import Stopping
+from masa.inference.trial import Trial
 from masa.records import (
     ERROR,
     Answer,
@@ -26,55 +25,50 @@ from masa.records import (
     Floats,
     Matrix,
     Progress,
-    Query,
-    Replay,
     Shift,
+    Stopped,
     StoppingReport,
     in_order,
 )
-from masa.replays.replay import Recorded, cores
-from masa.sampling.draws import Draws
-from masa.settings import Objective, Settings, Tolerance
-from masa.settings.assess import METHODS
-
-STOPS = ("target", "decide", "budget")
-STRICT = ("auto", "predictive")
+from masa.settings import Settings
 
 UNDER_WAY = 16
-"""Calls that are sent before their answers come."""
+"""Calls that are sent before their answers come, as in a live run."""
 
-WHERE = ("evenly", "unsure")
 UNSURE = 0.2
-"""The least confident of the items."""
+"""The share of the items that are the least confident."""
+
+ROUNDING = 1e-12
+"""How far rounding may put a true value outside an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """An API that contradicts itself: a share of its answers is any other one."""
+    """An API that contradicts itself: a share of its answers is replaced by any other answer."""
 
     rate: float
     """the share of all answers"""
     where: str = "evenly"
-    """or unsure: among the least confident"""
+    """evenly, or unsure: among the least confident items"""
     repeat: int = 500
-    """items that were asked twice, by which it is known"""
+    """items that were asked twice, by which the noise is known"""
 
     def __post_init__(self) -> None:
-        if self.where not in WHERE:
-            raise UsageError(f"noise-where is {self.where!r}", hint=f"give {' or '.join(WHERE)}")
-        if not 0.0 <= self.rate <= 1.0 or (self.where == "unsure" and self.rate > UNSURE):
-            most = UNSURE if self.where == "unsure" else 1.0
+        if self.where == "unsure" and self.rate > UNSURE:
             raise UsageError(
-                f"noise is {self.rate:g}", hint=f"give a share such as 0.01, {most:g} at the most"
+                f"noise is {self.rate:g}", hint=f"give a share such as 0.01, {UNSURE:g} at most"
             )
-        if self.repeat < 1:
+
+    def check(self, old: BaselineAnswers) -> None:
+        """Raise where nothing tells which answers are unsure."""
+        if self.where == "unsure" and old.confidence is None:
             raise UsageError(
-                f"repeat is {self.repeat}",
-                hint="give the number of items that are asked twice, such as 500",
+                "nothing tells which answers are unsure",
+                hint="name the column with --old-confidence COL",
             )
 
     def rates(self, data: Dataset, old: BaselineAnswers) -> Floats:
-        """Give how often each item (N,) is answered with anything else."""
+        """Give the probability (N,) that an item is answered with something else."""
         if self.where == "evenly" or old.confidence is None:
             return np.full(len(data), self.rate)
         unsure = ranks(old.confidence) <= UNSURE
@@ -83,14 +77,10 @@ class Noise:
     @staticmethod
     def of(column: Column, rates: Floats, luck: np.random.Generator) -> Column:
         """Answer once more."""
-        other = (
-            column.codes + luck.integers(1, max(2, len(column.values)), len(column.codes))
-        ) % len(column.values)
-        return Column(
-            column.name,
-            column.values,
-            np.where(luck.random(len(rates)) < rates, other, column.codes).astype(np.int32),
-        )
+        count = len(column.values)
+        other = (column.codes + luck.integers(1, max(2, count), len(column.codes))) % count
+        codes = np.where(luck.random(len(rates)) < rates, other, column.codes)
+        return Column(column.name, column.values, codes.astype(np.int32))
 
     @staticmethod
     def mean(column: Column, rates: Floats, strata: Strata) -> Matrix:
@@ -106,12 +96,12 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """One run at the time it stopped."""
+    """How one assessment ended."""
 
     queries: int
-    stopped: str
+    stopped: Stopped
     covered: bool
-    """whether what was to be known lies inside its interval, or its error below its bound"""
+    """whether the interval held the true change, or the bound the true error"""
     verdict: str
     moved: str
     width: float
@@ -120,266 +110,177 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeRuns:
-    """What every run shares."""
+    """Assessments that are played with recorded answers, one per seed, as a live run would go."""
 
     data: Dataset
     old: BaselineAnswers
     new: Column
     settings: Settings
-    stopping: Stopping
-    most: int
+    budget: int | None = None
     noise: Noise | None = None
 
-    def run(self, plan: Plan, truth: Shift, seed: int) -> Ended:
-        """Ask until the rule or the budget says stop."""
+    def __post_init__(self) -> None:
+        if ERROR in self.new.values:
+            raise UsageError("recorded answers have no failures", hint="leave those items out")
+        if self.noise is not None:
+            # What noise answers may be anything that either side answers.
+            names = in_order(self.old.answers.values + self.new.values)
+            old = replace(self.old, answers=self.old.answers.on(names))
+            object.__setattr__(self, "old", old)
+            object.__setattr__(self, "new", self.new.on(names))
+
+    @property
+    def most(self) -> int:
+        """The number of queries at most."""
+        return min(self.budget or len(self.data), len(self.data))
+
+    @property
+    def stopping(self) -> Stopping:
+        """The stopping rule."""
+        return Stopping.of(self.settings)
+
+    def play(
+        self,
+        runs: int,
+        *,
+        workers: int = 1,
+        words: Words | None = None,
+        progress: Progress | None = None,
+    ) -> StoppingReport:
+        """Play assessments with the seeds 0, 1, 2, ... and tell how they ended."""
+        # Whatever is wrong is found here, and not in another process.
+        method, truth = self.prepared(words)
+        size = max(1, min(25, -(-runs // workers)))
+        chunks = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
+        ended: list[Ended] = []
+
+        def report() -> None:
+            if progress is not None:
+                progress(f"{self.settings.method} until it stops", len(ended) / runs)
+
+        if workers == 1 or len(chunks) == 1:
+            for chunk in chunks:
+                ended += [self.run(method, truth, seed) for seed in chunk]
+                report()
+        else:
+            begin = (self, words)
+            with ProcessPoolExecutor(workers, initializer=_begin, initargs=begin) as pool:
+                for part in pool.map(_play_chunk, chunks):
+                    ended += part
+                    report()
+        return _summary(ended, matters=self._matters(truth))
+
+    def prepared(self, words: Words | None = None) -> tuple[Method, Shift]:
+        """Give what is the same for every seed: the method, and the true shift."""
+        method = Method.of(self.data, self.old, self.settings, words=words)
+        sides = (self.old.answers, self.new)
+        if self.noise is None:
+            before, after = (true_matrix(method.strata, side) for side in sides)
+        else:
+            rates = self.noise.rates(self.data, self.old)
+            before, after = (self.noise.mean(side, rates, method.strata) for side in sides)
+        return method, Shift(before.labelled(), after.labelled())
+
+    def run(self, method: Method, truth: Shift, seed: int) -> Ended:
+        """Play one assessment until the rule or the budget stops it."""
         old, new = self.old, self.new
         if self.noise is not None:
             old, new = self._noisy(self.noise, seed)
-            plan = Plan.of(self.data, old, self.settings, words=plan.words)
-        source, asked = plan.make(seed), list[Query]()
-        strata, looks = len(plan.strata), self.stopping.looks(self.most, len(self.data))
-        verdict_look, error_look = (
-            self.stopping.next_verdict(0),
-            self.stopping.next_error(0, strata),
+            method = Method.of(self.data, old, self.settings, words=method.words)
+        trial = Trial(
+            method,
+            old,
+            self.stopping,
+            budget=self.most,
+            canary=self.settings.canary,
+            seed=seed,
         )
-        while True:
-            look = min(self.most, verdict_look or self.most, error_look or self.most)
-            queries = source.ask(min(UNDER_WAY, look - len(asked)))
-            for query in queries:
-                source.tell(Answer(query.item, new.values[new.codes[query.item]]))
-            asked += queries
-            done = not queries or len(asked) >= self.most
-            if not done and len(asked) < look:
-                continue
-            places = np.array([query.item for query in asked], np.int64)
-            answers = Column(new.name, new.values, new.codes[places])
-            found = plan.estimated(old, places, answers, _draws(asked), finite=old.repeats_itself)
-            why = None
-            if verdict_look is not None and len(asked) >= verdict_look:
-                verdict_look = self.stopping.next_verdict(len(asked))
-                why = "decided" if self.stopping.verdict(found, looks) != "undecided" else None
-            if error_look is not None and len(asked) >= error_look and why is None:
-                error_look = self.stopping.next_error(len(asked), strata)
-                why = "target" if self.stopping.reached(found) else None
-            if why is not None or done:
-                break
-        early = why if len(asked) < self.most and queries else None
-        ended = early or ("exhausted" if len(asked) >= len(self.data) else "budget")
-        did = moved(found, old, *differences(self.data, old, places, answers), looks=looks)
-        interval, change = (
-            Reader(found, self.stopping.confidence, looks).accuracy(),
-            truth.accuracy.change,
-        )
-        covered = interval.low - 1e-12 <= change <= interval.high + 1e-12
-        if self.stopping.target_error is not None:
-            covered = found.shift.error(truth) <= found.bound(self.stopping.confidence) + 1e-12
+        stopped = self._drive(trial, new)
+        found = trial.conclusion()
+        asked = len(trial.asked.answers)
+        if found.estimate is None:
+            # Canaries alone say nothing about accuracy.
+            return Ended(asked, stopped, True, "undecided", found.any_change.said, 2.0)
+        confidence = self.settings.confidence
+        interval = Reader(found.estimate, confidence, trial.looks).accuracy()
+        if self.settings.target_error is None:
+            change = truth.accuracy.change
+            covered = interval.low - ROUNDING <= change <= interval.high + ROUNDING
+        else:
+            bound = found.estimate.bound(confidence)
+            covered = found.estimate.shift.error(truth) <= bound + ROUNDING
         return Ended(
-            len(asked),
-            ended,
+            asked,
+            stopped,
             covered,
-            self.stopping.verdict(found, looks),
-            did.said,
+            self.stopping.verdict(found.estimate, trial.looks),
+            found.any_change.said,
             interval.high - interval.low,
         )
 
+    def _drive(self, trial: Trial, new: Column) -> Stopped:
+        """Answer what the trial asks from the recorded answers, some calls at a time."""
+        stopped = trial.stopped()
+        while stopped is None:
+            left = self.most - len(trial.asked.queries)
+            queries = trial.ask(min(UNDER_WAY, left))
+            if not queries:
+                break
+            for query in queries:
+                trial.tell(Answer(query.item, new.values[new.codes[query.item]]))
+            stopped = trial.stopped()
+        if stopped is not None and len(trial.asked.answers) < self.most:
+            return stopped
+        return "exhausted" if len(trial.asked.answers) >= len(self.data) else "budget"
+
     def _noisy(self, noise: Noise, seed: int) -> tuple[BaselineAnswers, Column]:
-        """Give old and new answers as an API that contradicts itself would, and what those asked twice said."""
+        """Answer as an API that contradicts itself would, then, again for some items, and now."""
         luck, rates = np.random.default_rng((seed, 1)), noise.rates(self.data, self.old)
-        then, again, now = (
-            noise.of(side, rates, luck) for side in (self.old.answers, self.old.answers, self.new)
-        )
-        twice = luck.permutation(len(self.data))[: noise.repeat].tolist()
-        return replace(
-            self.old,
-            answers=then,
-            asked_twice={place: bool(then.codes[place] != again.codes[place]) for place in twice},
-        ), now
+        sides = (self.old.answers, self.old.answers, self.new)
+        then, again, now = (noise.of(side, rates, luck) for side in sides)
+        repeated = luck.permutation(len(self.data))[: noise.repeat].tolist()
+        twice = {place: bool(then.codes[place] != again.codes[place]) for place in repeated}
+        return replace(self.old, answers=then, asked_twice=twice), now
 
-    def prepared(self) -> "tuple[Plan, Shift]":
-        """Give what is the same for every seed: the plan, and what truly changed."""
-        plan = Plan.of(self.data, self.old, self.settings)
-        sides = (self.old.answers, self.new)
-        if self.noise is None:
-            before, after = (true_matrix(plan.strata, side) for side in sides)
-        else:
-            rates = self.noise.rates(self.data, self.old)
-            before, after = (self.noise.mean(side, rates, plan.strata) for side in sides)
-        return plan, Shift(before.labelled(), after.labelled())
+    def _matters(self, truth: Shift) -> bool:
+        """Say whether the true change is more than the tolerance."""
+        certain = Spread(0.0, 0.0)
+        found = Estimate(truth, certain, certain, np.zeros_like(truth.values))
+        return self.stopping.verdict(found, None) == "changed"
 
 
-def play_whole_runs(
-    data: Dataset,
-    *,
-    new: Column,
-    old: BaselineAnswers,
-    settings: Settings,
-    stopping: Stopping,
-    budget: int | None = None,
-    noise: Noise | None = None,
-    runs: int = 200,
-    workers: int = 1,
-    progress: Progress | None = None,
-) -> StoppingReport:
-    """Tell how assessments with this rule for stopping end, over many seeds.
-
-    They are the same as live ones, answered by the column `new`, some calls under way at a time.
-    """
-    if ERROR in new.values:
-        raise UsageError("recorded answers have no failures", hint="leave those items out")
-    most = min(budget or len(data), len(data))
-    if noise is not None:  # What is answered by chance may be anything that either side answers.
-        names = in_order(old.answers.values + new.values)
-        old, new = replace(old, answers=old.answers.on(names)), new.on(names)
-    rehearsal = WholeRuns(data, old, new, settings, stopping, most, noise)
-    prepared = rehearsal.prepared()  # Whatever is wrong is wrong here, and not in another process.
-    size = max(1, min(25, -(-runs // workers)))
-    chunks = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
-    ended: list[Ended] = []
-
-    def report() -> None:
-        if progress is not None:
-            progress(f"{settings.method} until it stops", len(ended) / runs)
-
-    if workers == 1 or len(chunks) == 1:
-        for chunk in chunks:
-            ended += [rehearsal.run(*prepared, seed) for seed in chunk]
-            report()
-    else:
-        with ProcessPoolExecutor(workers, initializer=_begin, initargs=(rehearsal,)) as pool:
-            for part in pool.map(_runs, chunks):
-                ended += part
-                report()
-    return _summary(ended, _matters(rehearsal.stopping, prepared[1]))
-
-
-def check(
-    recorded: Recorded,
-    *,
-    stop: str,
-    replacement: bool,
-    noise: Noise | None = None,
-    strict: bool = False,
-    methods: Sequence[str] = (),
-) -> None:
-    """Raise if assessments cannot be played on these answers."""
-    if strict and methods and not set(methods) & set(STRICT):
-        raise UsageError(
-            f"the method {methods[0]} has no strict intervals",
-            hint=f"give --method {' or '.join(STRICT)}",
-        )
-    if stop not in STOPS:
-        raise UsageError(f"stop is {stop!r}", hint=f"give {' or '.join(STOPS)}")
-    if recorded.old is None:
-        raise UsageError(
-            "without old answers there is no change to stop at",
-            hint="name their column with --old COL",
-        )
-    if replacement:
-        raise UsageError("assessments ask each item once", hint="leave out --with-replacement")
-    if noise is not None and noise.where == "unsure" and recorded.old_confidence is None:
-        raise UsageError(
-            "nothing tells which answers are unsure",
-            hint="name the column with --old-confidence COL",
-        )
-
-
-def with_whole_runs(
-    result: Replay,
-    recorded: Recorded,
-    *,
-    stop: str,
-    tolerance: "float | str | Mapping[str, float] | None" = None,
-    noise: Noise | None = None,
-    strict: bool = False,
-    budget: int | None = None,
-    levels: int = 3,
-    mix: Mapping[str, float] | None = None,
-    weights: "str | Mapping[str, Any] | None" = None,
-    progress: Progress | None = None,
-) -> Replay:
-    """Add to a replay how assessments by each of its methods end that stop at its target error, or with their verdict.
-
-    They end with the budget if that comes first, and stop `budget` ends them with the last one of the replay.
-    """
-    data = recorded.data
-    old = from_column(data, data.predictions[recorded.old or ""], recorded.old_confidence)
-    target = result.target_error if stop == "target" else None
-    objective = Objective.read(weights)
-    stopping = Stopping(
-        target, stop == "decide", Tolerance.read(tolerance), result.confidence, objective, strict
-    )
-    curves = []
-    for curve in result.curves:
-        other = strict and curve.method not in STRICT
-        if other or curve.method not in METHODS or (curve.method == "uniform" and mix is not None):
-            curves.append(curve)  # Only replays have it.
-            continue
-        settings = Settings(
-            curve.method,
-            levels,
-            result.seed,
-            mix,
-            old_confidence=recorded.old_confidence,
-            also=recorded.also,
-            objective=objective,
-            tolerance=stopping.tolerance,
-            strict=strict,
-        )
-        report = play_whole_runs(
-            data,
-            new=data.predictions[recorded.new],
-            old=old,
-            settings=settings,
-            stopping=stopping,
-            budget=curve.queries[-1] if stop == "budget" else budget,
-            noise=noise,
-            runs=result.runs,
-            workers=cores(),
-            progress=progress,
-        )
-        curves.append(replace(curve, stopping=report))
-    return replace(result, curves=tuple(curves))
-
-
-_mine: list[tuple[WholeRuns, Plan, Shift]] = []
+_mine: list[tuple[WholeRuns, Method, Shift]] = []
 """What a worker process was given when it began."""
 
 
-def _begin(rehearsal: WholeRuns) -> None:
-    _mine.append((rehearsal, *rehearsal.prepared()))
+def _begin(runs: WholeRuns, words: Words | None) -> None:
+    _mine.append((runs, *runs.prepared(words)))
 
 
-def _runs(seeds: range) -> list[Ended]:
-    rehearsal, plan, truth = _mine[-1]
-    return [rehearsal.run(plan, truth, seed) for seed in seeds]
+def _play_chunk(seeds: range) -> list[Ended]:
+    runs, method, truth = _mine[-1]
+    return [runs.run(method, truth, seed) for seed in seeds]
 
 
-def _matters(stopping: Stopping, truth: Shift) -> bool:
-    """Say whether what truly changed is more than the tolerance."""
-    nothing = Spread(0.0, 0.0)
-    return (
-        stopping.verdict(Estimate(truth, nothing, nothing, np.zeros_like(truth.values)), None)
-        == "changed"
-    )
-
-
-def _summary(ended: Sequence[Ended], matters: bool) -> StoppingReport:
+def _summary(ended: Sequence[Ended], *, matters: bool) -> StoppingReport:
     queries = np.array([one.queries for one in ended])
+
+    def share(happened: list[bool]) -> float:
+        return float(np.mean(happened))
+
+    false_alarms = misses = None
+    if matters:
+        misses = share([one.verdict == "unchanged" for one in ended])
+    else:
+        false_alarms = share([one.verdict == "changed" for one in ended])
     return StoppingReport(
         runs=len(ended),
-        coverage=float(np.mean([one.covered for one in ended])),
+        coverage=share([one.covered for one in ended]),
         queries_mean=float(queries.mean()),
         queries_p95=int(np.quantile(queries, 0.95, method="inverted_cdf")),
-        false_alarms=None
-        if matters
-        else float(np.mean([one.verdict == "changed" for one in ended])),
-        misses=float(np.mean([one.verdict == "unchanged" for one in ended])) if matters else None,
-        early=float(np.mean([one.stopped in ("target", "decided") for one in ended])),
-        noticed=float(np.mean([one.moved == "yes" for one in ended])),
+        false_alarms=false_alarms,
+        misses=misses,
+        early=share([one.stopped in ("target", "decided", "canary") for one in ended]),
+        noticed=share([one.moved == "yes" for one in ended]),
         width=float(np.mean([one.width for one in ended])),
     )
-
-
-def _draws(asked: list[Query]) -> Draws | None:
-    draws = [draw for query in asked if (draw := query.draw) is not None]
-    return Draws.of(draws) if draws else None

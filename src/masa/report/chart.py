@@ -1,4 +1,4 @@
-"""Charts as a page, SVG or PNG."""
+"""Charts as a web page, SVG or PNG."""
 
 import json
 from importlib import import_module
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from masa.errors import MissingPackageError, UsageError
-from masa.records import Replay
+from masa.records import Curve, Replay
 from masa.report.words import percent
 
 if TYPE_CHECKING:
@@ -21,28 +21,27 @@ STYLE = {
     "masa": "#0072B2",
     "optimal": "#009E73",
 }
-"""Okabe and Ito's colours, told apart by colour-blind readers too."""
+"""Colours by Okabe and Ito, which colour-blind readers can distinguish too."""
+
+OTHER_METHODS = "#000000"
 
 
 class ScriptSafe(json.JSONEncoder):
-    """JSON that may stand inside a script of a page: a name that holds `</script>` cannot end it."""
+    """JSON for a script inside a page: a name that contains `</script>` cannot end the script."""
 
     def encode(self, o: object) -> str:
-        """Write the characters that mean something in HTML as escapes, which JSON reads as the same characters."""
-        return (
-            super()
-            .encode(o)
-            .replace("<", r"\u003c")
-            .replace(">", r"\u003e")
-            .replace("&", r"\u0026")
-        )
+        """Escape the characters that mean something in HTML; JSON reads the same characters."""
+        text = super().encode(o)
+        for sign, escape in (("<", r"\u003c"), (">", r"\u003e"), ("&", r"\u0026")):
+            text = text.replace(sign, escape)
+        return text
 
 
 def check(path: Path) -> None:
-    """Refuse what could not be written, before any long work is done for it."""
+    """Raise if a chart could not be written, before any long work is done for it."""
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(
-            f"{path} is not a kind of chart masa can write",
+            f"{path} is not a kind of chart that masa can write",
             hint=f"end its name in {', '.join(ENDINGS)}",
         )
     if not path.parent.is_dir():
@@ -61,13 +60,12 @@ def check(path: Path) -> None:
 
 
 def save(chart: Any, path: Path) -> None:
-    """Write a chart; a page works offline, with nothing to load."""
+    """Write a chart; a page works offline and loads nothing."""
     try:
         match path.suffix.lower():
             case ".html":
-                path.write_text(
-                    chart.to_html(inline=True, json_kwds={"cls": ScriptSafe}), encoding="utf-8"
-                )
+                page = chart.to_html(inline=True, json_kwds={"cls": ScriptSafe})
+                path.write_text(page, encoding="utf-8")
             case ".png":
                 chart.save(str(path), format="png", scale_factor=2)
             case _:
@@ -83,20 +81,16 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
     """Draw the error that each method stays below against the number of queries."""
     import altair as alt
 
-    # Once every item is asked the error is zero, which no logarithm shows: draw down to a third of the target.
+    # Once every item is asked the error is zero, which a logarithmic axis cannot show: the chart
+    # ends at a third of the target.
     floor = min(result.target_error, result.no_change_error or result.target_error) / 3
     first = min(2 * result.strata, result.curves[0].queries[0])
-    rows = [
-        {
-            "queries": point.queries,
-            "error": 100 * max(point.error_quantile, floor),
-            "method": curve.method,
-        }
-        for curve in result.curves
-        for point, before in zip(curve.path, (None, *curve.path), strict=False)
-        if point.queries >= first and (before is None or before.error_quantile > floor)
-    ]
+    rows = []
+    for curve in result.curves:
+        rows += _rows(curve, first, floor)
     methods = [curve.method for curve in result.curves]
+    colours = [STYLE.get(method, OTHER_METHODS) for method in methods]
+    within = f"{percent(result.confidence)} of runs"
     lines = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_line(strokeWidth=2)
@@ -110,16 +104,14 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
             y=alt.Y(
                 "error:Q",
                 scale=alt.Scale(type="log", nice=False),
-                title=f"error that {percent(result.confidence)} of runs stay below (%, Frobenius norm)",
+                title=f"error that {within} stay below (%, Frobenius norm)",
                 axis=alt.Axis(format="~g"),
             ),
             color=alt.Color(
                 "method:N",
                 title="method",
                 sort=methods,
-                scale=alt.Scale(
-                    domain=methods, range=[STYLE.get(method, "#000000") for method in methods]
-                ),
+                scale=alt.Scale(domain=methods, range=colours),
             ),
             tooltip=[
                 alt.Tooltip("method:N"),
@@ -128,32 +120,37 @@ def replay(result: Replay, *, title: str) -> "alt.LayerChart":
             ],
         )
     )
-    layers: alt.LayerChart = lines + _mark(
-        result.target_error, f"target {100 * result.target_error:.3g}%", above=False
-    )
+    target = f"target {100 * result.target_error:.3g}%"
+    layers: alt.LayerChart = lines + _mark(result.target_error, target, above=False)
     if result.no_change_error:
-        layers += _mark(
-            result.no_change_error,
-            f"saying nothing changed {100 * result.no_change_error:.3g}%",
-            above=True,
-        )
+        trivial = f"saying nothing changed {100 * result.no_change_error:.3g}%"
+        layers += _mark(result.no_change_error, trivial, above=True)
     return layers.properties(title=title, width=560, height=360)
 
 
+def _rows(curve: Curve, first: int, floor: float) -> list[dict[str, Any]]:
+    """Return the points of a curve from `first` queries on, but only one in a row at the floor."""
+    rows = []
+    above_floor = True
+    for point in curve.path:
+        if point.queries >= first and above_floor:
+            error = max(point.error_quantile, floor)
+            rows.append({"queries": point.queries, "error": 100 * error, "method": curve.method})
+        above_floor = point.error_quantile > floor
+    return rows
+
+
 def _mark(error: float, words: str, *, above: bool) -> "alt.LayerChart":
-    """Draw a level across the chart, with words at its left end."""
+    """Draw a horizontal line across the chart, with words above or below its left end."""
     import altair as alt
 
     base = alt.Chart(alt.InlineData(values=[{"error": 100 * error, "words": words}])).encode(
         y="error:Q"
     )
     line = base.mark_rule(strokeDash=[4, 4], color="#444444")
-    place: dict[str, Any] = {
-        "align": "left",
-        "baseline": "bottom" if above else "top",
-        "x": 4,
-        "dy": -3 if above else 3,
-    }
+    place: dict[str, Any] = {"align": "left", "baseline": "top", "x": 4, "dy": 3}
+    if above:
+        place |= {"baseline": "bottom", "dy": -3}
     halo = base.mark_text(**place, stroke="white", strokeWidth=4).encode(text="words:N")
     text = base.mark_text(**place, color="#444444").encode(text="words:N")
     layers: alt.LayerChart = line + halo + text

@@ -1,22 +1,20 @@
 """Numbers and texts, written for people."""
 
-LEAST = 1e-8
-"""Below this an error is rounding."""
+ROUNDING = 1e-8
+"""A share below this is a rounding error of zero."""
 
 
 def percent(value: float) -> str:
-    """Write a share as a percentage with three digits, near 100% with six.
+    """Write a share as a percentage with three digits, or six from 99% to 100%.
 
     >>> percent(0.0123456), percent(0.000012), percent(0.25), percent(0.9999), percent(1e-17)
     ('1.23%', '0.0012%', '25%', '99.99%', '0%')
     """
-    return (
-        "0%"
-        if abs(value) < LEAST
-        else f"{100 * value:.3g}%"
-        if value < 0.99 or value > 1
-        else f"{100 * value:.6g}%"
-    )
+    if abs(value) < ROUNDING:
+        return "0%"
+    if 0.99 <= value <= 1:
+        return f"{100 * value:.6g}%"
+    return f"{100 * value:.3g}%"
 
 
 def points(value: float, *, sign: bool = True) -> str:
@@ -26,9 +24,11 @@ def points(value: float, *, sign: bool = True) -> str:
     ('+1.2 points', '-20.0 points', '1 point')
     """
     number = 100 * value
-    if not sign:
-        return f"{number:g} point" + ("" if number == 1 else "s")
-    return f"{number:+.1f} points"
+    if sign:
+        return f"{number:+.1f} points"
+    if number == 1:
+        return "1 point"
+    return f"{number:g} points"
 
 
 def counted(number: int, noun: str) -> str:
@@ -37,25 +37,44 @@ def counted(number: int, noun: str) -> str:
     >>> counted(1, "query"), counted(1200, "query"), counted(2, "answer")
     ('1 query', '1,200 queries', '2 answers')
     """
-    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else many}"
+    if number == 1:
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{number:,} {noun[:-1]}ies"
+    return f"{number:,} {noun}s"
 
 
 def plain(text: str, most: int = 2000) -> str:
-    r"""Write what came from elsewhere so that it cannot steer a terminal.
+    r"""Escape a text from elsewhere so that it cannot control a terminal, and shorten it.
 
     >>> print(plain(chr(27) + "[31mred"))
     \x1b[31mred
     """
     shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text[:most])
-    return shown + ("..." if len(text) > most else "")
+    if len(text) > most:
+        shown += "..."
+    return shown
+
+
+def brief(name: str, most: int = 12) -> str:
+    """Write a name in at most so many characters.
+
+    >>> brief("negative"), brief("a very long label", 6)
+    ('negative', 'a ver…')
+    """
+    name = plain(name)
+    if len(name) > most:
+        return name[: most - 1] + "\u2026"
+    return name
 
 
 def written(value: object) -> str:
     """Write a value of a table for people to read.
 
-    >>> written(18775), written(12.345), written(0.00012), written(None), written(True), written(211.4)
-    ('18,775', '12.35', '1.20e-04', '-', 'yes', '211')
+    >>> written(18775), written(12.345), written(0.00012), written(None), written(211.4)
+    ('18,775', '12.35', '1.20e-04', '-', '211')
+    >>> written(True)
+    'yes'
     """
     if value is None:
         return "-"
@@ -65,10 +84,8 @@ def written(value: object) -> str:
         return f"{value:,}"
     if not isinstance(value, float):
         return str(value)
-    return (
-        f"{value:.2e}"
-        if 0.0 < abs(value) < 0.005
-        else f"{value:,.2f}"
-        if abs(value) < 100
-        else f"{value:,.0f}"
-    )
+    if 0.0 < abs(value) < 0.005:
+        return f"{value:.2e}"
+    if abs(value) < 100:
+        return f"{value:,.2f}"
+    return f"{value:,.0f}"

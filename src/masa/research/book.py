@@ -1,11 +1,12 @@
-"""What the experiments found, as files: CSV for every table, charts, and pages that need nothing else to be read."""
+"""Findings of the experiments as files: CSV tables, charts, and pages that stand on their own."""
 
 import csv
 import html
 import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from masa.errors import UsageError
@@ -15,21 +16,23 @@ from masa.research import figures
 from masa.research.finding import Finding, Sheet
 
 MOST_ROWS = 60
-"""Longer tables are in their CSV file only."""
+"""Rows that a page shows at most; longer tables are in their CSV file only."""
 
 CSS = """
-body { font: 16px/1.55 system-ui, sans-serif; color: #1a1a1a; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.55 system-ui, sans-serif; color: #1a1a1a; max-width: 70rem; margin: 2rem auto; \
+padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } p { max-width: 46rem; }
 .wide { overflow-x: auto; } svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: .82rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; vertical-align: bottom; }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; \
+vertical-align: bottom; }
 th { font-weight: 600; } th:first-child, td:first-child { text-align: left; white-space: nowrap; }
 .skipped { background: #fff4d6; padding: .6rem 1rem; border-left: 4px solid #e69f00; }
 """
 
 
 def check(folder: Path) -> None:
-    """Refuse a place that cannot be written to and a missing package, before any long work is done."""
+    """Refuse a folder that cannot be made and a missing chart package, before long work begins."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
@@ -40,54 +43,59 @@ def check(folder: Path) -> None:
 
 
 def write(finding: Finding, folder: Path, *, origin: str = "") -> list[Path]:
-    """Write an experiment's tables, its chart and its page, in place of those of before, and give what was written."""
-    try:
+    """Write a finding's tables, chart and page, and return the files.
+
+    Files of an earlier finding of the same name are deleted first.
+    """
+    with _write_errors_translated(folder):
+        # An experiment that is skipped now leaves no tables of before behind.
         for old in (*folder.glob(f"{finding.what}.*"), *folder.glob(f"{finding.what}-*.csv")):
             old.unlink(missing_ok=True)
         files = [
-            _put(folder / _csv_name(finding, sheet), as_csv(sheet)) for sheet in finding.sheets
+            _write_text(folder / _csv_name(finding, sheet), as_csv(sheet))
+            for sheet in finding.sheets
         ]
-        drawn = figures.draw(finding)
+        files += _write_chart(finding, folder)
         picture = ""
-        if drawn is not None:
-            for ending in (".svg", ".png"):
-                # Beside and then into its place: a reader never sees half a file.
-                unfinished = folder / f".{finding.what}.{os.getpid()}{ending}"
-                chart.save(drawn, unfinished)
-                files.append(unfinished.replace(folder / f"{finding.what}{ending}"))
-            picture = (folder / f"{finding.what}.svg").read_text(encoding="utf-8")
-        return [
-            *files,
-            _put(folder / f"{finding.what}.html", page(finding, picture, origin=origin)),
-        ]
-    except OSError as exc:
-        raise UsageError(
-            f"{folder} cannot be written to: {exc.strerror or exc}",
-            hint="give another folder with --out",
-        ) from exc
+        svg = folder / f"{finding.what}.svg"
+        if svg in files:
+            picture = svg.read_text(encoding="utf-8")
+        text = page(finding, picture, origin=origin)
+        files.append(_write_text(folder / f"{finding.what}.html", text))
+        return files
 
 
 def contents(findings: Sequence[Finding], folder: Path) -> Path:
-    """Write the page that leads to these experiments, and to those of before that are in the folder."""
-    titles = {
-        finding.what: finding.title + (" (skipped)" if finding.skipped else "")
-        for finding in findings
-    }
-    try:
+    """Write the page that links to these findings and to earlier ones in the same folder."""
+    titles = {}
+    for finding in findings:
+        titles[finding.what] = finding.title
+        if finding.skipped:
+            titles[finding.what] += " (skipped)"
+    with _write_errors_translated(folder):
         for path in sorted(folder.glob("*.html")):
-            if path.stem in figures.DRAWN and (
-                found := re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))
-            ):
-                titles.setdefault(path.stem, html.unescape(found[1]))
+            # Other pages may lie in the folder, too: only experiments are linked.
+            if path.stem not in figures.DRAWN:
+                continue
+            title = re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))
+            if title:
+                titles.setdefault(path.stem, html.unescape(title[1]))
+        # In the order of `masa reproduce all`.
         listed = sorted(titles, key=list(figures.DRAWN).index)
         lines = "".join(
             f'<li><a href="{html.escape(what)}.html">{html.escape(titles[what])}</a></li>'
             for what in listed
         )
-        return _put(
+        return _write_text(
             folder / "index.html",
-            _whole("Did the Model Change? The study, reproduced", f"<ul>{lines}</ul>"),
+            _document("Did the Model Change? The study, reproduced", f"<ul>{lines}</ul>"),
         )
+
+
+@contextmanager
+def _write_errors_translated(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as exc:
         raise UsageError(
             f"{folder} cannot be written to: {exc.strerror or exc}",
@@ -95,7 +103,7 @@ def contents(findings: Sequence[Finding], folder: Path) -> Path:
         ) from exc
 
 
-def _put(path: Path, text: str) -> Path:
+def _write_text(path: Path, text: str) -> Path:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         unfinished.write_text(text, encoding="utf-8", newline="")
@@ -104,20 +112,33 @@ def _put(path: Path, text: str) -> Path:
         unfinished.unlink(missing_ok=True)
 
 
+def _write_chart(finding: Finding, folder: Path) -> list[Path]:
+    """Write a finding's chart as SVG and PNG, if it has one."""
+    drawn = figures.draw(finding)
+    if drawn is None:
+        return []
+    files = []
+    for ending in (".svg", ".png"):
+        # Written beside and then moved into place: a reader never sees half a file.
+        unfinished = folder / f".{finding.what}.{os.getpid()}{ending}"
+        chart.save(drawn, unfinished)
+        files.append(unfinished.replace(folder / f"{finding.what}{ending}"))
+    return files
+
+
 def _csv_name(finding: Finding, sheet: Sheet) -> str:
-    return (
-        f"{finding.what}.csv" if sheet.name == finding.what else f"{finding.what}-{sheet.name}.csv"
-    )
+    if sheet.name == finding.what:
+        return f"{finding.what}.csv"
+    return f"{finding.what}-{sheet.name}.csv"
 
 
 def page(finding: Finding, picture: str = "", *, origin: str = "") -> str:
-    """Write an experiment as a page: words, the chart (SVG), the tables."""
-    parts = (
-        [f'<p class="skipped">Skipped. {html.escape(finding.skipped)}</p>']
-        if finding.skipped
-        else []
-    )
-    parts += [f'<div class="wide">{picture}</div>'] if picture else []
+    """Write a finding as a page: its chart (SVG), words and tables."""
+    parts = []
+    if finding.skipped:
+        parts.append(f'<p class="skipped">Skipped. {html.escape(finding.skipped)}</p>')
+    if picture:
+        parts.append(f'<div class="wide">{picture}</div>')
     parts += [f"<p>{html.escape(words)}</p>" for words in finding.words]
     for sheet in finding.sheets:
         file = html.escape(_csv_name(finding, sheet))
@@ -126,8 +147,9 @@ def page(finding: Finding, picture: str = "", *, origin: str = "") -> str:
             parts.append(f"<p>{len(sheet.rows):,} rows: {link}</p>")
         else:
             parts.append(f"<h2>{link}</h2>{_table(sheet)}")
-    parts += [f"<p>Made by masa: {html.escape(origin)}.</p>"] if origin else []
-    return _whole(
+    if origin:
+        parts.append(f"<p>Made by masa: {html.escape(origin)}.</p>")
+    return _document(
         finding.title, "\n".join(parts) + '<p><a href="index.html">All experiments</a></p>'
     )
 
@@ -153,12 +175,17 @@ def _table(sheet: Sheet) -> str:
         "<tr>" + "".join(f"<td>{html.escape(written(value))}</td>" for value in row) + "</tr>"
         for row in sheet.rows
     )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return (
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
 
 
-def _whole(title: str, body: str) -> str:
+def _document(title: str, body: str) -> str:
     name = html.escape(title)
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{name}</title><style>{CSS}</style></head><body><h1>{name}</h1>{body}</body></html>\n"
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{name}</title><style>{CSS}</style></head>"
+        f"<body><h1>{name}</h1>{body}</body></html>\n"
     )

@@ -1,11 +1,8 @@
-"""What an experiment found: tables, and what they say in words."""
+"""What an experiment returns: tables, and what they say in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,23 +11,25 @@ class Sheet:
 
     name: str
     head: tuple[str, ...]
+    """the names of the columns"""
     rows: tuple[Sequence[Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What an experiment found."""
+    """The result of an experiment."""
 
     what: str
+    """the experiment's name, as users type it"""
     title: str
     words: tuple[str, ...]
-    """paragraphs, for people to read"""
+    """paragraphs for people to read"""
     sheets: tuple[Sheet, ...]
     skipped: str = ""
-    """why it could not be carried out"""
+    """why the experiment could not be carried out; empty if it was"""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what JSON shows."""
+        """Return what JSON shows."""
         if self.skipped:
             return {"title": self.title, "skipped": self.skipped}
         sheets = {

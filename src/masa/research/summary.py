@@ -1,4 +1,4 @@
-"""What the experiments found, on the terminal."""
+"""Findings of the experiments, laid out for the terminal."""
 
 from collections.abc import Sequence
 
@@ -8,22 +8,30 @@ from rich.text import Text
 
 from masa.report.terminal import COLUMNS_ACROSS, ROWS_DOWN
 from masa.report.words import plain, written
-from masa.research.finding import Finding
+from masa.research.finding import Finding, Sheet
 
 
 def findings(found: Sequence[Finding]) -> RenderableType:
-    """Lay out what experiments found: their words, and the tables that are short and narrow."""
+    """Lay out findings: their words, and their tables if these are short and narrow."""
     parts: list[RenderableType] = []
     for finding in found:
         parts += [Text(finding.title, style="bold"), Text("")]
-        parts += [Text(f"skipped: {finding.skipped}\n")] if finding.skipped else []
+        if finding.skipped:
+            parts.append(Text(f"skipped: {finding.skipped}\n"))
         for sheet in finding.sheets:
+            # Larger tables are in their CSV files.
             if len(sheet.rows) <= ROWS_DOWN and len(sheet.head) <= COLUMNS_ACROSS:
-                table = Table(box=None, pad_edge=False)
-                for at, column in enumerate(sheet.head):
-                    table.add_column(column.strip(), justify="right" if at else "left")
-                for row in sheet.rows:
-                    table.add_row(*(plain(written(value)) for value in row))
-                parts += [table, Text("")]
+                parts += [_table(sheet), Text("")]
         parts += [Text(f"{plain(words)}\n") for words in finding.words]
     return Group(*parts)
+
+
+def _table(sheet: Sheet) -> Table:
+    table = Table(box=None, pad_edge=False)
+    first, *others = sheet.head
+    table.add_column(first.strip(), justify="left")
+    for column in others:
+        table.add_column(column.strip(), justify="right")
+    for row in sheet.rows:
+        table.add_row(*(plain(written(value)) for value in row))
+    return table

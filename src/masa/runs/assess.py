@@ -1,6 +1,6 @@
-"""Assess an API: what it answers now against what it answered before. The only place where the sampler and a client meet."""
+"""Assess an API: what it answers now against what it answered before."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,141 +12,140 @@ from masa.data.cheap_model import CHEAP, helped
 from masa.data.dataset import Dataset
 from masa.errors import UsageError
 from masa.inference.estimate import Estimate
-from masa.inference.method import Plan
+from masa.inference.method import Method
 from masa.inference.stopping import Stopping
-from masa.inference.trial import Told
-from masa.records import Assessment, Column, Floats, Progress, billionths
-from masa.runs import session as live
-from masa.runs.conclude import _even_weights, conclude
-from masa.runs.session import Choice, Session, Spending
-from masa.runs.stored_baseline import comparable, compared, keys
+from masa.inference.trial import Trial
+from masa.records import Assessment, Column, Progress, billionths
+from masa.runs.conclude import conclude, even_weights
+from masa.runs.journalled import keys
+from masa.runs.options import Options, options
+from masa.runs.session import Session, Spending, Worked, ask, choose, claimed, free
+from masa.runs.stored_baseline import comparable, find_baseline
 from masa.runs.waiting import waiting
-from masa.settings import Limits, Objective, Settings, Tolerance
+from masa.settings import Limits, Settings
 from masa.storage import history, journal
 from masa.storage.history import Draft
-from masa.storage.store import DEFAULT, Store, opened
+from masa.storage.store import Store, opened
+
+CHEAP_CONFIDENCE = "the confidence of a cheap model"
+"""What the levels are then. Stored runs are recognised by it: never reworded."""
+
+Baseline = str | Column | int | None
 
 
 async def assess_async(
     data: Dataset,
     client: "Client | Callable[..., Any] | str",
     *,
-    baseline: "str | Column | int | None" = None,
+    baseline: Baseline = None,
     budget: int | None = None,
-    money: float | str | None = None,
+    money: "float | str | None" = None,
     settings: Settings | None = None,
-    method: str = "auto",
-    levels: int = 3,
-    seed: int = 0,
-    mix: Mapping[str, float] | None = None,
-    tolerance: "float | str | Mapping[str, float]" = 0.01,
-    confidence: float = 0.95,
-    old_confidence: str | None = None,
-    also: Sequence[str] = (),
-    weights: "str | Mapping[str, Any] | None" = None,
-    cheap: tuple[str, str] | None = None,
-    target_error: float | None = None,
-    decide: bool = False,
-    canary: int = 0,
-    strict: bool = False,
     limits: Limits | None = None,
-    name: str = "default",
-    store: "str | Path | None" = DEFAULT,
-    resume: int | None = None,
-    fresh: bool = False,
-    force: bool = False,
-    progress: Progress | None = None,
-    sides: tuple[str, str] = ("before", "now"),
-    interruptible: bool = False,
+    **given: Any,
 ) -> Assessment:
-    """Ask the API about items of the data, within a budget in queries, money or both, and compare with its old answers.
+    """Ask the API about items of the data, within a budget, and compare with what it answered before.
 
     The client is one of masa's, a function that is given an item's text and gives a label, or `replay:COLUMN`. The baseline
-    is a column of the data with the old answers, the number of a run in the store, or else the store's own for this name.
-    `old_confidence` and `also` name columns of the data: numbers, and answers that are free. `weights` says what is to be known.
-    `cheap`, such as ("text", "review"), names an input column that a cheap model is trained on where nothing better is known.
-    It may stop earlier: once the error of the shift is at most `target_error`, with `decide` once the verdict is certain, and
-    after `canary` queries, the most telling ones first, if none of them shows a change. What is said of a `strict` run holds
-    however often one looks, at all times at once, and takes about twice the queries.
-    Everything is journalled in the store, so that the same call goes on where it was interrupted; `store=None` keeps nothing.
+    is a column of the data with the old answers, the number of a run in the store, or else the store's own for this name. The
+    budget is in queries, in money or both.
+
+    Further keywords are the fields of `Settings` (`tolerance=0.02`), of `Limits` (`rate=5`) and of `RunOptions`
+    (`store=None`, `resume=3`, `progress=...`); they override settings and limits that are given whole. Everything is
+    journalled in the store, so that the same call resumes where it was interrupted; `store=None` keeps nothing.
+
+    >>> answers = {"old": ["no", "yes"] * 40, "new": ["no", "no"] * 40}
+    >>> data = Dataset.of(["no", "yes"] * 40, predictions=answers)
+    >>> assess(data, "replay:new", baseline="old", budget=80, store=None).verdict
+    'changed'
     """
     asked = as_client(client, data)
-    chosen = settings or Settings(
-        method,
-        levels,
-        seed,
-        mix,
-        Tolerance.read(tolerance),
-        confidence,
-        old_confidence=old_confidence,
-        also=tuple(also),
-        objective=Objective.read(weights),
-        cheap=cheap,
-        target_error=target_error,
-        decide=decide,
-        canary=canary,
-        strict=strict,
-    )
-    stopping = Stopping(
-        chosen.target_error,
-        chosen.decide,
-        chosen.tolerance,
-        chosen.confidence,
-        chosen.objective,
-        chosen.strict,
-    )
-    spending = budgeted(asked, budget, money)
-    if spending.queries is not None and chosen.canary > spending.queries:
+    chosen = options(settings, limits, **given)
+    spending = checked_spending(asked, budget, money)
+    canary = chosen.settings.canary
+    if spending.queries is not None and canary > spending.queries:
         raise UsageError(
-            f"the canary is {chosen.canary:,} queries and the budget {spending.queries:,}",
+            f"the canary is {canary:,} queries and the budget {spending.queries:,}",
             hint="give a budget no smaller than it",
         )
-    with opened(store) as kept:
-        whole, old = compared(
-            kept, data, asked, baseline, name=name, confidence=chosen.old_confidence, force=force
+    with opened(chosen.run.store) as store:
+        whole, old = find_baseline(
+            store,
+            data,
+            asked,
+            baseline,
+            name=chosen.run.name,
+            confidence=chosen.settings.old_confidence,
+            force=chosen.run.force,
         )
-        folder = None if store is None else kept.path.parent / "cache"
-        whole, chosen = with_cheap_model(whole, old, chosen, folder=folder, progress=progress)
-        data, old = narrowed(whole, old)
-        plan = Plan.of(data, old, chosen)
+        whole, wanted = with_cheap_model(
+            whole, old, chosen.settings, folder=cache(store, chosen), progress=chosen.run.progress
+        )
+        chosen = chosen._replace(settings=wanted)
+        part, old = narrowed(whole, old)
+        method = Method.of(part, old, wanted)
         draft = Draft(
-            name=name,
+            name=chosen.run.name,
             kind="assess",
-            settings=_identity(chosen, plan, old),
-            comparable=comparable(asked, data),
+            settings=_identity(wanted, method, old),
+            comparable=comparable(asked, part),
             keys=keys(whole),
             data=whole.fingerprint(),
             baseline=old.run,
         )
-        run, notes = live.choose(kept, draft, Choice(resume, fresh))
-        with live.claimed(kept, run):
+        run, notes = choose(store, draft, chosen.run)
+        with claimed(store, run):
             session = Session(
+                store,
                 run,
-                data,
+                part,
                 asked,
-                limits or Limits(),
-                spending,
-                journal.past(kept, run.id),
-                notes=[*data.notes, *old.notes, *notes, *plan.notes],
-                progress=progress,
-                interruptible=interruptible,
+                chosen.limits,
+                chosen.run.progress,
+                chosen.run.interruptible,
+                notes=(*part.notes, *old.notes, *notes, *method.notes),
             )
-            told = Told(
-                plan, old, stopping, min(len(data), spending.queries or len(data)), chosen.canary
-            )
-            session.error = told.error
-            try:
-                # An API that spoke of these labels before and does not now has changed; one that never did is misread.
-                strangers = not set(old.answers.values) & set(data.labels)
-                stopped = await live.ask(kept, session, told, strict=strangers, enough=told.enough)
-            finally:
-                await asked.close()
-            result, found = conclude(session, plan, old, chosen, stopped, sides, told.looks)
-            _close(kept, session, result, found, _even_weights(plan, old))
-    return result
+            return await _work(session, method, old, spending, chosen)
 
 
 assess = waiting(assess_async)
+
+
+async def _work(
+    session: Session, method: Method, old: BaselineAnswers, spending: Spending, chosen: Options
+) -> Assessment:
+    """Drive a trial with the engine and the journal, conclude, and store the result."""
+    trial = Trial(
+        method,
+        old,
+        Stopping.of(chosen.settings),
+        budget=spending.queries,
+        canary=chosen.settings.canary,
+    )
+    # An API that used these labels before and does not now has changed; one that never did is misread.
+    never_used = not set(old.answers.values) & set(session.data.labels)
+    try:
+        worked = await ask(
+            session,
+            trial,
+            spending,
+            journal.past(session.store, session.run.id),
+            check_labels=never_used,
+            stopped=trial.stopped,
+            error=trial.error,
+        )
+    finally:
+        await session.client.close()
+    result, found = conclude(
+        session, worked, method, chosen.settings, trial.looks, chosen.run.sides
+    )
+    _close(session, worked, result, found, method)
+    return result
+
+
+def cache(store: Store, chosen: Options) -> Path | None:
+    """Give the folder for what can be made again, where the run is kept."""
+    return None if chosen.run.store is None else store.path.parent / "cache"
 
 
 def with_cheap_model(
@@ -161,14 +160,13 @@ def with_cheap_model(
     if settings.cheap is None:
         return data, settings
     if not data.labelled.all():
-        return replace(
-            data, notes=(*data.notes, "no cheap model was trained: some items have no label")
-        ), settings
+        note = "no cheap model was trained: some items have no label"
+        return replace(data, notes=(*data.notes, note)), settings
     if settings.also or data.difficulty is not None or old.confidence is not None:
         return data, settings
     kind, column = settings.cheap
     data = helped(data, column, kind=kind, folder=folder, progress=progress)
-    return data, replace(settings, also=(CHEAP,), difficulty="the confidence of a cheap model")
+    return data, replace(settings, also=(CHEAP,), difficulty=CHEAP_CONFIDENCE)
 
 
 def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Client:
@@ -185,9 +183,9 @@ def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Cli
     return client if isinstance(client, Client) else Function(client)
 
 
-def budgeted(client: Client, budget: int | None, money: "float | str | None") -> Spending:
-    """Check what may be spent: nothing is paid without a limit, and money is counted only where there is a price."""
-    if budget is None and money is None and not live.free(client):
+def checked_spending(client: Client, budget: int | None, money: "float | str | None") -> Spending:
+    """Check the budget: nothing is paid without a limit, and money is counted only where there is a price."""
+    if budget is None and money is None and not free(client):
         raise UsageError(
             "no budget was given",
             hint="give budget= in queries, or money=; len(data) asks every item",
@@ -200,36 +198,46 @@ def budgeted(client: Client, budget: int | None, money: "float | str | None") ->
     return Spending(budget, None if money is None else billionths(money))
 
 
-def _identity(settings: Settings, plan: Plan, old: BaselineAnswers) -> dict[str, Any]:
-    mix = None if settings.mix is None else dict(settings.mix)
-    same = {
-        "method": plan.method,
+def _identity(settings: Settings, method: Method, old: BaselineAnswers) -> dict[str, Any]:
+    """Give the settings by which the store recognises the same command; its keys are part of the schema."""
+    same: dict[str, Any] = {
+        "method": method.name,
         "levels": settings.levels,
         "seed": settings.seed,
-        "mix": mix,
-        "difficulty": plan.difficulty,
+        "mix": None if settings.mix is None else dict(settings.mix),
+        "difficulty": method.difficulty,
     }
-    turns = plan.layout is not None and plan.layout.rest.may
-    more = {"also": list(settings.also), "weights": settings.objective.identity(), "turns": turns}
-    more |= {"decide": settings.decide, "strict": settings.strict}
+    more: dict[str, Any] = {
+        "also": list(settings.also),
+        "weights": settings.weights.identity(),
+        "turns": method.may_switch,
+        "decide": settings.decide,
+        "strict": settings.strict,
+    }
     if old.weight is not None:
         more["known"] = len(old.places)
     if old.run is None:
-        more |= {"old": old.answers.name, "old_confidence": settings.old_confidence}
+        more["old"] = old.answers.name
+        more["old_confidence"] = settings.old_confidence
     return same | {key: value for key, value in more.items() if value}
 
 
 def _close(
-    store: Store, session: Session, result: Assessment, found: Estimate | None, times: Floats
+    session: Session,
+    worked: Worked,
+    result: Assessment,
+    found: Estimate | None,
+    method: Method,
 ) -> None:
-    if result.stopped in ("interrupted", "failures"):
-        history.pause(store, session.run.id, result.stopped)
+    """Store the result of a finished run, and what its answers weigh, for later runs that compare with it."""
+    if not worked.finished:
+        history.pause(session.store, session.run.id, result.stopped)
         return
     if found is not None:
-        key = keys(session.data).tolist()
-        told = {
-            key[place]: (share * float(times[place]), adds * float(times[place]) ** 2)
-            for place, (share, adds) in found.answer_weights().items()
+        key, factor = keys(session.data).tolist(), even_weights(method).tolist()
+        weights = {
+            key[place]: (weight * factor[place], variance * factor[place] ** 2)
+            for place, (weight, variance) in found.answer_weights().items()
         }
-        journal.weigh(store, session.run.id, told)
-    history.finish(store, session.run.id, result.stopped, session.kept(result.to_dict()))
+        journal.weigh(session.store, session.run.id, weights)
+    history.finish(session.store, session.run.id, result.stopped, worked.stored(result.to_dict()))

@@ -1,12 +1,10 @@
-"""Record what an API answers today, or take over answers that are known."""
+"""Record what an API answers today, or take answers that are known."""
 
-import time
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sql
 
 from masa.clients import Client
 from masa.data.baseline_answers import narrowed
@@ -15,18 +13,20 @@ from masa.errors import UsageError
 from masa.inference.counts import true_matrix
 from masa.inference.method import stratified
 from masa.inference.spread import share
-from masa.records import ERROR, Answer, Baseline, Column, Floats, Progress, Query, amount
-from masa.runs import session as live
-from masa.runs.assess import as_client, budgeted
-from masa.runs.session import Choice, Session, Spending
-from masa.runs.stored_baseline import comparable, keys, lay_over, odd_answers
+from masa.records import ERROR, Answer, Baseline, Column, Floats, Query, amount
+from masa.runs.assess import as_client, checked_spending
+from masa.runs.conclude import odd_answers
+from masa.runs.journalled import keys, places
+from masa.runs.options import options
+from masa.runs.session import Session, Spending, Worked, ask, choose, claimed
+from masa.runs.stored_baseline import comparable, lay_over
 from masa.runs.waiting import waiting
 from masa.sampling.stratified import Sampler
-from masa.settings import Limits, Settings
+from masa.settings import Limits, RunSettings, Settings
 from masa.storage import history, journal
 from masa.storage.history import Draft, Run
 from masa.storage.journal import Past
-from masa.storage.store import DEFAULT, Store, call, opened
+from masa.storage.store import Store, opened
 
 
 async def baseline_async(
@@ -34,83 +34,119 @@ async def baseline_async(
     client: "Client | Callable[..., Any] | str",
     *,
     budget: int | None = None,
-    money: float | str | None = None,
+    money: "float | str | None" = None,
     repeat: int = 0,
-    levels: int = 3,
-    seed: int = 0,
     limits: Limits | None = None,
-    name: str = "default",
-    store: "str | Path | None" = DEFAULT,
-    resume: int | None = None,
-    fresh: bool = False,
-    progress: Progress | None = None,
-    interruptible: bool = False,
+    **given: Any,
 ) -> Baseline:
-    """Ask the API about every item, or within a budget about a share of each stratum, and keep that as the baseline of this name.
+    """Ask the API about every item, or within a budget about a share of each stratum, and keep that as the baseline.
 
-    `repeat` items are then asked a second time, to see how often the API contradicts itself.
+    `repeat` items are then asked a second time, to see how often the API contradicts itself. Further keywords are `levels`,
+    `seed`, the fields of `Limits` and those of `RunOptions` (`store=None`, `name="reviews"`).
+
+    >>> data = Dataset.of(["no", "yes"] * 20, predictions={"api": ["no", "no"] * 20})
+    >>> baseline(data, "replay:api", store=None).matrix.accuracy
+    0.5
     """
     asked = as_client(client, data)
-    spending = budgeted(asked, budget, money)
-    repeats_cost = repeat * asked.price(data.item(0))
-    if (
-        repeat < 0
-        or (budget is not None and repeat >= budget)
-        or (spending.money is not None and repeats_cost >= spending.money)
-    ):
-        raise UsageError(
-            f"repeat is {repeat}",
-            hint="give the number of items to ask twice: 0 or more, and less than the budget",
-        )
-    settings = Settings(levels=levels, seed=seed)
-    strata, difficulty = stratified(data, None, settings, all_items=True)
+    chosen = options(None, limits, **given)
+    spending = checked_spending(asked, budget, money)
+    price = asked.price(data.item(0))
+    _check_repeat(repeat, spending, price)
+    strata, difficulty = stratified(data, None, chosen.settings, all_items=True)
     draft = Draft(
-        name=name,
+        name=chosen.run.name,
         kind="baseline",
-        settings={"levels": levels, "seed": seed, "difficulty": difficulty, "repeat": repeat},
+        settings={
+            "levels": chosen.settings.levels,
+            "seed": chosen.settings.seed,
+            "difficulty": difficulty,
+            "repeat": repeat,
+        },
         comparable=comparable(asked, data),
         keys=keys(data),
         data=data.fingerprint(),
     )
-    with opened(store) as kept:
-        run, notes = live.choose(kept, draft, Choice(resume, fresh))
-        with live.claimed(kept, run):
-            past = journal.past(kept, run.id)
-            kept_back = _kept_back(spending, past, repeat, asked.price(data.item(0)))
+    with opened(chosen.run.store) as store:
+        run, notes = choose(store, draft, chosen.run)
+        with claimed(store, run):
             session = Session(
+                store,
                 run,
                 data,
                 asked,
-                limits or Limits(),
-                kept_back,
-                past,
-                [*data.notes, *notes],
-                progress=progress,
+                chosen.limits,
+                chosen.run.progress,
+                chosen.run.interruptible,
+                notes=(*data.notes, *notes),
             )
-            session.interruptible = interruptible
             # In proportion to the strata, at least one of each: unbiased whatever the answers are.
-            sampler = Sampler(strata, method="optimal", seed=seed, uncertainty=np.ones(len(strata)))
+            source = Sampler(
+                strata,
+                method="optimal",
+                seed=chosen.settings.seed,
+                uncertainty=np.ones(len(strata)),
+            )
             try:
-                stopped = await live.ask(kept, session, sampler)
-                if stopped in ("exhausted", "budget") and repeat and session.past.answers:
-                    again, session.spending = Repeats(data, session.past, repeat), spending
-                    ended = await live.ask(kept, session, again, repeat=True)
-                    stopped = ended if ended in ("interrupted", "failures") else stopped
+                worked = await _work(session, source, spending, repeat, price)
             finally:
                 await asked.close()
-            priced = asked.priced
-            result = _concluded(
-                kept, run, data, session.past, stopped, notes=session.all_notes, priced=priced
-            )
-            if stopped in ("interrupted", "failures") or not result.answers:
-                history.pause(kept, run.id, stopped)
-            else:
-                history.finish(kept, run.id, stopped, session.kept(result.to_dict()))
-                history.accept(kept, run.id)
-    return result
+            return _close(session, worked)
 
 
 baseline = waiting(baseline_async)
+
+
+def _check_repeat(repeat: int, spending: Spending, price: int) -> None:
+    too_many = spending.queries is not None and repeat >= spending.queries
+    too_dear = spending.money is not None and repeat * price >= spending.money
+    if repeat < 0 or too_many or too_dear:
+        raise UsageError(
+            f"repeat is {repeat}",
+            hint="give the number of items to ask twice: 0 or more, and less than the budget",
+        )
+
+
+async def _work(
+    session: Session, source: Sampler, spending: Spending, repeat: int, price: int
+) -> Worked:
+    """Ask every item once, then some of them again."""
+    past = journal.past(session.store, session.run.id)
+    worked = await ask(session, source, _without_repeats(spending, past, repeat, price), past)
+    if not repeat or worked.stopped not in ("exhausted", "budget") or not worked.past.answers:
+        return worked
+    again = await ask(
+        session,
+        Repeats(session.data, worked.past, repeat),
+        spending,
+        worked.past,
+        repeat=True,
+    )
+    # That every item was asked once is what ended it, unless the repeats were cut short.
+    stopped = worked.stopped if again.finished else again.stopped
+    notes = tuple(dict.fromkeys((*worked.notes, *again.notes)))
+    asides = tuple(dict.fromkeys((*worked.asides, *again.asides)))
+    return replace(again, stopped=stopped, notes=notes, asides=asides)
+
+
+def _close(session: Session, worked: Worked) -> Baseline:
+    """Store the result; a finished run becomes the baseline of its name."""
+    result = _concluded(
+        session.store,
+        session.run,
+        session.data,
+        worked.past,
+        worked.stopped,
+        notes=worked.all_notes,
+        priced=session.client.priced,
+    )
+    if not worked.finished or not result.answers:
+        history.pause(session.store, session.run.id, worked.stopped)
+    else:
+        stored = worked.stored(result.to_dict())
+        history.finish(session.store, session.run.id, worked.stopped, stored)
+        history.accept(session.store, session.run.id)
+    return result
 
 
 def import_answers(
@@ -119,60 +155,44 @@ def import_answers(
     *,
     confidence: Floats | None = None,
     client: Client | None = None,
-    name: str = "default",
-    store: "str | Path | None" = DEFAULT,
+    **given: Any,
 ) -> Baseline:
-    """Make answers that are known already, one an item, the baseline of this name; nothing is asked.
+    """Make answers that are known already, one per item, the baseline of a name; nothing is asked.
 
-    They are taken to be the client's; without one they can be compared with any.
+    They are taken to be the client's; without one they can be compared with any. Further keywords are `name` and `store`.
     """
+    chosen = RunSettings(**given)
     inputs = [] if data.inputs is None else list(data.inputs.columns)
     draft = Draft(
-        name=name,
+        name=chosen.name,
         kind="import",
         settings={"column": answers.name},
         comparable={"input": inputs} if client is None else comparable(client, data),
         keys=keys(data),
         data=data.fingerprint(),
     )
-    now = time.time()
-    numbers = [None] * len(data) if confidence is None else confidence.tolist()
-    rows = [
-        {
-            "number": place + 1,
-            "item": key,
-            "repeat": False,
-            "sent": now,
-            "ended": now,
-            "reserved": 0,
-            "cost": 0,
-            "outcome": "known",
-            "prediction": answers.values[code],
-            "confidence": number,
-        }
-        for place, (key, code, number) in enumerate(
-            zip(keys(data).tolist(), answers.codes.tolist(), numbers, strict=True)
-        )
-    ]
-    with opened(store) as kept:
-        run = history.begin(kept, draft).run
-        with kept.begin() as connection:
-            connection.execute(sql.insert(call), [{"run": run.id, **row} for row in rows])
-        result = _concluded(
-            kept, run, data, journal.past(kept, run.id), "exhausted", notes=data.notes, priced=True
-        )
-        history.finish(kept, run.id, "exhausted", result.to_dict())
-        history.accept(kept, run.id)
+    with opened(chosen.store) as store:
+        run = history.begin(store, draft).run
+        said = [answers.values[code] for code in answers.codes.tolist()]
+        numbers = None if confidence is None else confidence.tolist()
+        journal.write_known(store, run.id, keys(data).tolist(), said, numbers)
+        past = journal.past(store, run.id)
+        result = _concluded(store, run, data, past, "exhausted", notes=data.notes, priced=True)
+        history.finish(store, run.id, "exhausted", result.to_dict())
+        history.accept(store, run.id)
     return result
 
 
-def _kept_back(spending: Spending, past: Past, repeat: int, price: int) -> Spending:
-    """Leave of what may be spent what asking items twice takes: no more can be than were asked once, or are to be."""
-    wanted, once = max(0, repeat - len(past.repeats)), len(past.answers) - len(past.repeats)
+def _without_repeats(spending: Spending, past: Past, repeat: int, price: int) -> Spending:
+    """Keep back what asking items twice costs; no more can be repeated than were asked once."""
+    wanted = max(0, repeat - len(past.repeats))
+    once = len(past.answers) - len(past.repeats)
 
     def less(most: int | None, spent: int, each: int) -> int | None:
-        rest = 0 if most is None else max(0, most - spent)
-        return None if most is None else most - min(wanted * each, (once * each + rest) // 2, rest)
+        if most is None:
+            return None
+        rest = max(0, most - spent)
+        return most - min(wanted * each, (once * each + rest) // 2, rest)
 
     return Spending(
         less(spending.queries, past.queries, 1), less(spending.money, past.money, price)
@@ -180,19 +200,22 @@ def _kept_back(spending: Spending, past: Past, repeat: int, price: int) -> Spend
 
 
 class Repeats:
-    """Items to ask a second time: those with the smallest keys. Keys are hashes: a random choice, and always the same one."""
+    """Items to ask a second time: those with the smallest keys.
+
+    Keys are hashes, so this is a random choice, and always the same one.
+    """
 
     def __init__(self, data: Dataset, past: Past, count: int) -> None:
-        place = live.places(data, past.answers)
+        place = places(data, past.answers)
         answered = sorted(
             key for key, recorded in past.answers.items() if recorded.prediction != ERROR
         )
         again = [place[key] for key in answered if key not in past.repeats]
-        self.left = again[: max(0, count - len(past.repeats))]
+        self._left = again[: max(0, count - len(past.repeats))]
 
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next items."""
-        given, self.left = self.left[:n], self.left[n:]
+        given, self._left = self._left[:n], self._left[n:]
         return [Query(place, -1) for place in given]
 
     def tell(self, answer: Answer) -> None:
@@ -212,7 +235,7 @@ def _concluded(
     notes: tuple[str, ...],
     priced: bool,
 ) -> Baseline:
-    """Fold the journal of a baseline into what it tells."""
+    """Fold the journal of a baseline into what it says."""
     matrix = version = None
     repeated = contradicted = 0
     if past.answers:
@@ -223,17 +246,19 @@ def _concluded(
             strata, _ = stratified(same, old, Settings(levels=1))
             matrix = true_matrix(strata, old.answers).labelled()
         version, repeated, contradicted = old.version, old.repeated, old.contradicted
-    if 0 < repeated < run.settings.get("repeat", 0):
+    wanted = run.settings.get("repeat", 0)
+    if 0 < repeated < wanted:
         notes = (
             *notes,
-            f"only {repeated:,} of {run.settings['repeat']:,} items could be asked twice within the budget",
+            f"only {repeated:,} of {wanted:,} items could be asked twice within the budget",
         )
+    said = [recorded.prediction for recorded in past.answers.values()]
     return Baseline(
         run=run.id,
         stopped=stopped,
         items=len(data),
-        answers=sum(answer.prediction != ERROR for answer in past.answers.values()),
-        errors=sum(answer.prediction == ERROR for answer in past.answers.values()),
+        answers=len(said) - said.count(ERROR),
+        errors=said.count(ERROR),
         queries=past.queries,
         cost=amount(past.money) if priced else None,
         matrix=matrix,

@@ -2,8 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,23 +22,24 @@ from masa.records import (
     ChangedItem,
     Column,
     Ints,
-    Progress,
     Query,
     Versions,
     amount,
 )
-from masa.runs import session as live
-from masa.runs.assess import as_client, assess_async, budgeted
+from masa.runs.assess import as_client, assess_async, checked_spending
 from masa.runs.conclude import MOST_ITEMS
-from masa.runs.session import Choice, Session, Spending
-from masa.runs.stored_baseline import comparable, keys, version
+from masa.runs.journalled import asked, keys, places, version
+from masa.runs.options import Options, options
+from masa.runs.session import Session, Spending, Worked, ask, choose, claimed
+from masa.runs.stored_baseline import comparable
 from masa.runs.waiting import waiting
+from masa.sampling.source import Source
 from masa.sampling.stratified import Sampler
 from masa.settings import Limits, Settings
 from masa.storage import history, journal
 from masa.storage.history import Draft
 from masa.storage.journal import Past
-from masa.storage.store import DEFAULT, opened
+from masa.storage.store import Store, opened
 
 
 async def compare_async(
@@ -48,142 +48,232 @@ async def compare_async(
     b: "Client | Callable[..., Any] | str",
     *,
     budget: int | None = None,
-    money: float | str | None = None,
+    money: "float | str | None" = None,
     settings: Settings | None = None,
     limits: Limits | None = None,
-    name: str = "default",
     sides: tuple[str, str] = ("A", "B"),
-    store: "str | Path | None" = DEFAULT,
-    fresh: bool = False,
-    progress: Progress | None = None,
-    interruptible: bool = False,
+    **given: Any,
 ) -> Assessment:
     """Ask both about the same items within one budget, and tell how B differs from A.
 
-    Where A's answers are all recorded (a column), only B is asked, as in an assessment. Otherwise items are drawn from
-    every stratum in proportion; A is asked about as many as half the budget allows, then B about the same ones.
+    Where A's answers are all recorded (a column), only B is asked, as in an assessment. Otherwise items are drawn from every
+    stratum in proportion; A is asked about as many as half the budget allows, then B about the same ones. Further keywords
+    are those of `masa.assess`.
 
-    >>> data = Dataset.of(["no", "yes"] * 20, predictions={"one": ["no", "yes"] * 20, "other": ["no", "no"] * 20})
+    >>> answers = {"one": ["no", "yes"] * 20, "other": ["no", "no"] * 20}
+    >>> data = Dataset.of(["no", "yes"] * 20, predictions=answers)
     >>> round(compare(data, "replay:one", "replay:other", store=None).accuracy_change.high, 6)
     -0.5
     """
-    common: dict[str, Any] = {
-        "limits": limits,
-        "store": store,
-        "fresh": fresh,
-        "progress": progress,
-        "interruptible": interruptible,
-    }
-    if (
-        isinstance(a, str)
-        and a.startswith("replay:")
-        and a.removeprefix("replay:") in data.predictions
-    ):
-        a = data.predictions[a.removeprefix("replay:")]
-    chosen = replace(
-        settings or Settings(), decide=False, target_error=None, canary=0
-    )  # It does not stop by itself.
+    if isinstance(a, str) and a.startswith("replay:"):
+        a = data.predictions.get(a.removeprefix("replay:"), a)
+    chosen = options(settings, limits, sides=sides, **given)
+    # A comparison does not stop by itself.
+    fixed = replace(chosen.settings, decide=False, target_error=None, canary=0, canary_ok=False)
+    chosen = chosen._replace(settings=fixed)
     if isinstance(a, Column):
+        run = {name: getattr(chosen.run, name) for name in chosen.run.__dataclass_fields__}
         return await assess_async(
             data,
             b,
             baseline=a,
             budget=budget,
             money=money,
-            settings=chosen,
-            name=name,
-            sides=sides,
-            **common,
+            settings=chosen.settings,
+            limits=chosen.limits,
+            **run,
         )
     first, second = as_client(a, data), as_client(b, data)
-    spending = budgeted(first, budget, money)
-    budgeted(second, budget, money)
+    spending = checked_spending(first, budget, money)
+    checked_spending(second, budget, money)
     if budget is not None and budget < 2:
         raise UsageError(f"the budget is {budget} queries for two APIs", hint="give two or more")
-    strata, difficulty = stratified(data, None, chosen)
-    half = Spending(
-        *(
-            None if part is None else max(1, part // 2)
-            for part in (spending.queries, spending.money)
-        )
-    )
-    sampler = Sampler(strata, method="optimal", seed=chosen.seed, uncertainty=np.ones(len(strata)))
-    with opened(store) as kept:
-
-        async def ask(
-            client: Client, partner: int | None, source: live.Sampling, may: Spending
-        ) -> Session:
-            what = {
-                "levels": chosen.levels,
-                "seed": chosen.seed,
-                "difficulty": difficulty,
-                "side": sides[partner is not None],
-            }
-            draft = Draft(
-                name,
-                "compare",
-                what,
-                comparable(client, data),
-                keys(data),
-                data.fingerprint(),
-                partner,
-            )
-            run, notes = live.choose(kept, draft, Choice(fresh=fresh))
-            with live.claimed(kept, run):
-                session = Session(
-                    run,
-                    data,
-                    client,
-                    limits or Limits(),
-                    may,
-                    journal.past(kept, run.id),
-                    notes,
-                    progress=progress,
-                )
-                session.interruptible = interruptible
-                try:
-                    session.stopped = await live.ask(kept, session, source)
-                finally:
-                    await client.close()
-                if session.stopped not in ("interrupted", "failures") and partner is None:
-                    # Only together do they come to an end: until then the same command finds both again.
-                    history.pause(kept, run.id, session.stopped)
-            return session
-
-        one = await ask(first, None, sampler, half)
-        left = [
-            None if may is None else may - used
-            for may, used in (
-                (spending.queries, one.past.queries),
-                (spending.money, one.past.money),
-            )
-        ]
-        spent = any(part is not None and part <= 0 for part in left)
-        ended = one.stopped in ("interrupted", "failures") or spent
-        other = (
-            one
-            if ended
-            else await ask(second, one.run.id, SameItems(data, one.past), Spending(*left))
-        )
-        result = _concluded(data, strata, chosen, (one, other), sides)
-        for session in (one, other):
-            if ended or other.stopped in ("interrupted", "failures"):
-                history.pause(kept, session.run.id, other.stopped)
-            else:
-                history.finish(
-                    kept, session.run.id, session.stopped, one.kept(other.kept(result.to_dict()))
-                )
-    return result
+    with opened(chosen.run.store) as store:
+        return await _Comparison.of(store, data, chosen, sides).compared(first, second, spending)
 
 
 compare = waiting(compare_async)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One of the two sides, asked."""
+
+    run: int
+    client: Client
+    worked: Worked
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Comparison:
+    """Two APIs that are asked about the same items."""
+
+    store: Store
+    data: Dataset
+    chosen: Options
+    sides: tuple[str, str]
+    strata: Strata
+    difficulty: str
+
+    @classmethod
+    def of(
+        cls, store: Store, data: Dataset, chosen: Options, sides: tuple[str, str]
+    ) -> "_Comparison":
+        strata, difficulty = stratified(data, None, chosen.settings)
+        return cls(store, data, chosen, sides, strata, difficulty)
+
+    async def compared(self, a: Client, b: Client, spending: Spending) -> Assessment:
+        """Ask A within half of the budget, then B with what is left."""
+        source = Sampler(
+            self.strata,
+            method="optimal",
+            seed=self.chosen.settings.seed,
+            uncertainty=np.ones(len(self.strata)),
+        )
+        one = await self._ask(a, None, source, _half(spending))
+        left = _left(spending, one.worked.past)
+        other = None
+        if one.worked.finished and left is not None:
+            same = SameItems(self.data, one.worked.past)
+            other = await self._ask(b, one.run, same, left)
+        result = self._concluded(one, other)
+        for side in (one, other):
+            if side is None:
+                continue
+            if other is not None and other.worked.finished:
+                stored = one.worked.stored(other.worked.stored(result.to_dict()))
+                history.finish(self.store, side.run, side.worked.stopped, stored)
+            else:
+                last = other or one
+                history.pause(self.store, side.run, last.worked.stopped)
+        return result
+
+    async def _ask(
+        self, client: Client, partner: int | None, source: Source, spending: Spending
+    ) -> _Asked:
+        """Ask one side; `partner` is the run of the side that was asked before."""
+        settings = self.chosen.settings
+        draft = Draft(
+            self.chosen.run.name,
+            "compare",
+            {
+                "levels": settings.levels,
+                "seed": settings.seed,
+                "difficulty": self.difficulty,
+                "side": self.sides[partner is not None],
+            },
+            comparable(client, self.data),
+            keys(self.data),
+            self.data.fingerprint(),
+            partner,
+        )
+        run, notes = choose(self.store, draft, self.chosen.run)
+        with claimed(self.store, run):
+            session = Session(
+                self.store,
+                run,
+                self.data,
+                client,
+                self.chosen.limits,
+                self.chosen.run.progress,
+                self.chosen.run.interruptible,
+                notes,
+            )
+            try:
+                worked = await ask(session, source, spending, journal.past(self.store, run.id))
+            finally:
+                await client.close()
+            if worked.finished and partner is None:
+                # Only together do they come to an end: until then the same command finds both again.
+                history.pause(self.store, run.id, worked.stopped)
+        return _Asked(run.id, client, worked)
+
+    def _concluded(self, one: _Asked, other: _Asked | None) -> Assessment:
+        """Compare on the items that both answered."""
+        data, settings = self.data, self.chosen.settings
+        both, a, b = self._common(one, other)
+        found = None
+        if len(both):
+            found = by_pairs(paired(self.strata, both, a, b)).labelled()
+        differing = _differing(data, both, a, b)
+        sides = [side for side in (one, other) if side is not None]
+        last = sides[-1]
+        stopped = last.worked.stopped
+        if last.worked.finished and any(side.worked.stopped == "budget" for side in sides):
+            stopped = "budget"
+        pasts = [side.worked.past for side in sides]
+        said = [answer.prediction for past in pasts for answer in past.answers.values()]
+        cost = None
+        if one.client.priced or last.client.priced:
+            cost = amount(sum(past.money for past in pasts))
+        return Assessment(
+            run=last.run,
+            **judged(
+                found,
+                self.strata,
+                both,
+                finished=last.worked.finished,
+                tolerance=settings.tolerance,
+                confidence=settings.confidence,
+                objective=settings.weights,
+            ),
+            moved="yes" if differing else "no sign",
+            proof=f"{len(differing):,} of {len(both):,} answers differ" if differing else "",
+            stopped=stopped,
+            items=len(data),
+            queries=sum(past.queries for past in pasts),
+            answers=len(said) - said.count(ERROR),
+            errors=said.count(ERROR),
+            cost=cost,
+            compared=len(both),
+            differing=len(differing),
+            changed_items=tuple(differing[:MOST_ITEMS]),
+            api_version=Versions(version(one.worked.past), version(last.worked.past)),
+            uniform_queries=None,
+            method="proportional",
+            seed=settings.seed,
+            sides=self.sides,
+            fail_on=settings.fail_on,
+            notes=(*data.notes, *(note for side in sides for note in side.worked.all_notes)),
+        )
+
+    def _common(self, one: _Asked, other: _Asked | None) -> tuple[Ints, Column, Column]:
+        """Give the items that both answered, and what A and B said of them."""
+        mine = asked(self.data, one.worked.past)
+        if other is None:
+            nothing = Column("answers", (), np.zeros(0, np.int32))
+            return np.empty(0, np.int64), nothing, nothing
+        theirs = asked(self.data, other.worked.past)
+        both = np.intersect1d(mine.places(), theirs.places())
+        a, b = (
+            _on(both, side.places(), side.column(side.places().tolist())) for side in (mine, theirs)
+        )
+        return both, a, b
+
+
+def _half(spending: Spending) -> Spending:
+    """Give half of what may be spent, at least one call."""
+    halves = [
+        None if part is None else max(1, part // 2) for part in (spending.queries, spending.money)
+    ]
+    return Spending(*halves)
+
+
+def _left(spending: Spending, past: Past) -> Spending | None:
+    """Give what may still be spent, or None where nothing is left."""
+    left: list[int | None] = []
+    for most, used in ((spending.queries, past.queries), (spending.money, past.money)):
+        if most is not None and most - used <= 0:
+            return None
+        left.append(None if most is None else most - used)
+    return Spending(*left)
+
+
 class SameItems:
-    """The items that another run has answers about, in the order it asked them."""
+    """The items that another run has answers about, in the order in which it asked them."""
 
     def __init__(self, data: Dataset, past: Past) -> None:
-        place = live.places(data, past.answers)
+        place = places(data, past.answers)
         self._left = deque(
             place[key] for key, recorded in past.answers.items() if recorded.prediction != ERROR
         )
@@ -199,80 +289,24 @@ class SameItems:
         return given
 
     def tell(self, answer: Answer) -> None:
-        """Do not ask about it again."""
+        """Do not ask about the item again."""
         self._done.add(answer.item)
 
     def sent(self, query: Query) -> None:
-        """Do not ask about it again."""
+        """Do not ask about the item again."""
         self._done.add(query.item)
 
 
-def _concluded(
-    data: Dataset,
-    strata: Strata,
-    settings: Settings,
-    sessions: tuple[Session, Session],
-    sides: tuple[str, str],
-) -> Assessment:
-    """Compare on the items that both answered."""
-    one, other = sessions
-    (places_a, a), (places_b, b) = (live.known(data, session.past) for session in sessions)
-    both = np.intersect1d(places_a, places_b) if one is not other else np.empty(0, np.int64)
-    a, b = (_on(both, places, column) for places, column in ((places_a, a), (places_b, b)))
-    found = None
-    if len(both):
-        found = by_pairs(paired(strata, both, a, b)).labelled()
-    pairs = [
-        (int(place), a.values[i], b.values[j])
-        for place, i, j in zip(both, a.codes, b.codes, strict=True)
-    ]
-    labels = [data.label.values[data.label.codes[place]] for place, _, _ in pairs]
-    differing = [
-        ChangedItem(data.name(place), label, said, says)
-        for (place, said, says), label in zip(pairs, labels, strict=True)
-        if said != says and ERROR not in (said, says)
-    ]
-    unfinished = other.stopped in ("interrupted", "failures")
-    pasts = [session.past for session in dict.fromkeys(sessions)]
-    return Assessment(
-        run=other.run.id,
-        **judged(
-            found,
-            strata,
-            both,
-            finished=not unfinished,
-            tolerance=settings.tolerance,
-            confidence=settings.confidence,
-            objective=settings.objective,
-        ),
-        moved="yes" if differing else "no sign",
-        proof=f"{len(differing):,} of {len(pairs):,} answers differ" if differing else "",
-        stopped="budget"
-        if "budget" in (one.stopped, other.stopped) and not unfinished
-        else other.stopped,
-        items=len(data),
-        queries=sum(past.queries for past in pasts),
-        answers=sum(
-            answer.prediction != ERROR for past in pasts for answer in past.answers.values()
-        ),
-        errors=sum(
-            answer.prediction == ERROR for past in pasts for answer in past.answers.values()
-        ),
-        cost=amount(sum(past.money for past in pasts))
-        if one.client.priced or other.client.priced
-        else None,
-        compared=len(pairs),
-        differing=len(differing),
-        changed_items=tuple(differing[:MOST_ITEMS]),
-        api_version=Versions(version(one.past), version(other.past)),
-        uniform_queries=None,
-        method="proportional",
-        seed=settings.seed,
-        sides=sides,
-        fail_on=settings.fail_on,
-        notes=(*data.notes, *one.all_notes, *(other.all_notes if other is not one else ())),
-    )
+def _differing(data: Dataset, both: Ints, a: Column, b: Column) -> list[ChangedItem]:
+    """Give the items that A and B answer differently; a failure is no answer."""
+    found = []
+    for place, i, j in zip(both.tolist(), a.codes.tolist(), b.codes.tolist(), strict=True):
+        old, new = a.values[i], b.values[j]
+        if old != new and ERROR not in (old, new):
+            label = data.label.values[data.label.codes[place]]
+            found.append(ChangedItem(data.name(place), label, old, new))
+    return found
 
 
-def _on(both: Ints, places: Ints, column: Column) -> Column:
-    return Column(column.name, column.values, column.codes[np.searchsorted(places, both)])
+def _on(both: Ints, items: Ints, column: Column) -> Column:
+    return Column(column.name, column.values, column.codes[np.searchsorted(items, both)])

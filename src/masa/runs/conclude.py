@@ -1,24 +1,23 @@
-"""Fold the journal of a run into its result."""
+"""Fold the journal of a run into its result: the same whether the run was interrupted or not."""
+
+from itertools import islice
 
 import numpy as np
 
-from masa.data.baseline_answers import BaselineAnswers
-from masa.data.dataset import Dataset
+from masa.data.dataset import Dataset, oddities
 from masa.data.strata import Strata
-from masa.inference.any_change import differences, moved
 from masa.inference.estimate import Estimate, uniform_queries
 from masa.inference.groups import by_group
-from masa.inference.method import Plan
+from masa.inference.method import Method
 from masa.inference.readings import Looks
 from masa.inference.spread import normal
+from masa.inference.trial import Conclusion, conclusion
 from masa.inference.verdict import judged
-from masa.records import ERROR, Assessment, Floats, Ints, Versions, amount
-from masa.runs import session as live
-from masa.runs.session import Session
-from masa.runs.stored_baseline import odd_answers, version
-from masa.sampling.draws import Draws
+from masa.records import ERROR, Assessment, Column, Floats, Ints, Versions, amount
+from masa.runs.journalled import asked, version
+from masa.runs.session import Session, Worked
 from masa.settings import Settings
-from masa.storage import journal
+from masa.storage.journal import Past
 
 ADAPTIVE = ("masa", "adaptive", "paired")
 """Methods that choose strata by their answers."""
@@ -26,122 +25,125 @@ ADAPTIVE = ("masa", "adaptive", "paired")
 MOST_ITEMS = 20
 """Changed items that are named."""
 
-
-def drawn(data: Dataset, past: journal.Past, places: Ints) -> Draws | None:
-    """Give how the items at these places (n,) came to be asked, where they were drawn in batches."""
-    if not past.draws:
-        return None
-    place = live.places(data, past.draws)
-    by_place = {place[key]: draw for key, draw in past.draws.items() if key in place}
-    return Draws.of([by_place[item] for item in places.tolist()])
+SMALL_CHANGE = 0.05
+"""The change for which it is told how probable it is that a canary misses it."""
 
 
 def conclude(
     session: Session,
-    plan: Plan,
-    old: BaselineAnswers,
+    worked: Worked,
+    method: Method,
     settings: Settings,
-    stopped: str,
-    sides: tuple[str, str] = ("before", "now"),
-    looks: Looks | None = None,
+    looks: Looks | None,
+    sides: tuple[str, str],
 ) -> tuple[Assessment, Estimate | None]:
-    """Fold the journal, and nothing else, into a result: the same whether the run was interrupted or not."""
-    data, past, strata = session.data, session.past, plan.strata
-    finite = old.repeats_itself
-    places, answers = live.known(data, past)
-    compared_to, differing = differences(data, old, places, answers)
-    found = None
-    notes = list(session.all_notes)
-    draws = drawn(data, past, places) if len(places) else None
-    if len(places) and (draws is None or draws.batch.any() or plan.exhausted(places)):
-        # Of canaries alone, which were not drawn at random, nothing follows for the others.
-        found = plan.estimated(old, places, answers, draws, finite=finite)
-        notes += _cautions(strata, places, plan.method)
-        if draws is not None and (before := int(np.count_nonzero(draws.probability))) < len(places):
-            notes.append(
-                f"method adaptive from answer {before + 1:,} on: the labels told the new answers better than the old answers did"
-            )
-    did_move = moved(
-        found, old, compared_to, differing, confidence=_confidences(data, past), looks=looks
-    )
-    if differing and not old.repeated and old.run is not None:
-        notes.append(
-            "whether the API contradicts itself was not measured (masa baseline --repeat N does); it is taken to repeat itself"
+    """Give the result of a run, and the estimate that it rests on."""
+    data, past, old = session.data, worked.past, method.old
+    assert old is not None  # noqa: S101 - an assessment has a baseline
+    found = conclusion(method, old, asked(data, past), looks)
+    estimate = found.estimate
+    groups, gap, uniform = (), None, None
+    if estimate is not None:
+        groups, gap = by_group(  # type: ignore[assignment]
+            estimate, data, old, found.places, settings.confidence, looks or normal
         )
-    if stopped == "canary":
-        notes.append(_missed(len(compared_to), len(differing), settings.confidence))
-    without = ~data.labelled
-    if unasked := int(np.count_nonzero(without)) - int(np.count_nonzero(without[places])):
-        notes.append(f"{unasked:,} of the items without a label were not asked")
-    called = version(past)
-    notes += odd_answers(data, answers)
-    if called and ", " in called:
-        notes.append(f"the provider named more than one version during this run: {called}")
-    finished = stopped not in ("failures", "interrupted")
-    groups, gap = (
-        ((), None)
-        if found is None
-        else by_group(found, data, old, places, settings.confidence, looks or normal)
-    )
+        if old.weight is None:
+            uniform = uniform_queries(estimate, method.strata, finite=old.repeats_itself)
+    said = [recorded.prediction for recorded in past.answers.values()]
     result = Assessment(
         run=session.run.id,
         **judged(
-            found,
-            strata,
-            places,
-            finished=finished,
+            estimate,
+            method.strata,
+            found.places,
+            finished=worked.finished,
             tolerance=settings.tolerance,
             confidence=settings.confidence,
-            objective=settings.objective,
+            objective=settings.weights,
             looks=looks,
         ),
-        moved=did_move.said,
-        proof=did_move.proof,
-        stopped=stopped,
+        moved=found.any_change.said,
+        proof=found.any_change.proof,
+        stopped=worked.stopped,
         items=len(data),
         queries=past.queries,
-        answers=sum(answer.prediction != ERROR for answer in past.answers.values()),
-        errors=sum(answer.prediction == ERROR for answer in past.answers.values()),
-        cost=None if not session.client.priced else amount(past.money),
-        compared=len(compared_to),
-        differing=len(differing),
-        changed_items=tuple(
-            item for _, item in zip(range(MOST_ITEMS), differing.values(), strict=False)
-        ),
-        api_version=Versions(old.version, called),
-        uniform_queries=None
-        if found is None or old.weight is not None
-        else uniform_queries(found, strata, finite=finite),
-        method=plan.method,
+        answers=len(said) - said.count(ERROR),
+        errors=said.count(ERROR),
+        cost=amount(past.money) if session.client.priced else None,
+        compared=len(found.compared),
+        differing=len(found.differing),
+        changed_items=tuple(islice(found.differing.values(), MOST_ITEMS)),
+        api_version=Versions(old.version, version(past)),
+        uniform_queries=uniform,
+        method=method.name,
         seed=settings.seed,
         sides=sides,
         groups=groups,
         gap=gap,
         fail_on=settings.fail_on,
         canary_ok=settings.canary_ok,
-        notes=tuple(notes),
+        notes=(*worked.all_notes, *_notes(found, worked, method, settings)),
     )
-    return result, found
+    return result, estimate
 
 
-def _confidences(data: Dataset, past: journal.Past) -> dict[int, float]:
-    """Give the confidence of each answer that came with one, by place."""
-    place = live.places(data, past.answers)
-    return {
-        place[key]: recorded.confidence
-        for key, recorded in past.answers.items()
-        if key in place and recorded.confidence is not None and recorded.prediction != ERROR
-    }
+def _notes(found: Conclusion, worked: Worked, method: Method, settings: Settings) -> list[str]:
+    """Say what a reader of the result should know."""
+    data, old = method.data, method.old
+    assert old is not None  # noqa: S101
+    notes = []
+    if found.estimate is not None:
+        notes += _cautions(method.strata, found.places, method.name)
+    if found.after_switch:
+        first = 1 + len(found.places) - found.after_switch
+        notes.append(
+            f"switched to method adaptive at answer {first:,}: "
+            "the labels predicted the new answers better than the old answers did"
+        )
+    if found.differing and not old.repeated and old.run is not None:
+        notes.append(
+            "whether the API contradicts itself was not measured (masa baseline --repeat N does); "
+            "it is taken to repeat itself"
+        )
+    if worked.stopped == "canary":
+        notes.append(_silent_canary(len(found.compared), len(found.differing), settings.confidence))
+    unlabelled = ~data.labelled
+    unasked = np.count_nonzero(unlabelled) - np.count_nonzero(unlabelled[found.places])
+    if unasked:
+        notes.append(f"{unasked:,} of the items without a label were not asked")
+    notes += odd_answers(data, found.answers)
+    notes += several_versions(worked.past)
+    return notes
 
 
-def _missed(answers: int, differing: int, confidence: float) -> str:
-    """Say what a canary that saw nothing may have missed: changes that follow nothing it knows of."""
+def odd_answers(data: Dataset, answers: Column) -> list[str]:
+    """Say what about the answers is probably not what the user meant."""
+    if not answers.values:
+        return []
+    return list(oddities(data.label, Column("the API", answers.values, answers.codes)))
+
+
+def several_versions(past: Past) -> list[str]:
+    """Say that the provider changed the name of its model during a run."""
+    called = version(past)
+    if called and ", " in called:
+        return [f"the provider named more than one version during this run: {called}"]
+    return []
+
+
+def _silent_canary(answers: int, differing: int, confidence: float) -> str:
+    """Say what a canary without a change may have missed: changes that no feature predicts."""
     if differing:
-        return f"{differing:,} of the canary's {answers:,} answers differ, no more than the API contradicts itself anyway"
-    chance, seen = 0.95**answers, 1.0 - (1.0 - confidence) ** (1.0 / max(answers, 1))
+        return (
+            f"{differing:,} of the canary's {answers:,} answers differ, "
+            "no more than the API contradicts itself anyway"
+        )
+    missed = (1.0 - SMALL_CHANGE) ** answers
+    largest = 1.0 - (1.0 - confidence) ** (1.0 / max(answers, 1))
     return (
-        f"none of the canary's {answers:,} answers changed: that happens in {100 * chance:.2g}% of cases "
-        f"if 5% of all answers changed, evenly, and in {100 * (1.0 - confidence):.2g}% if {100 * seen:.2g}% did; "
+        f"none of the canary's {answers:,} answers changed: that happens in {100 * missed:.2g}% "
+        f"of cases if {100 * SMALL_CHANGE:g}% of all answers changed, evenly, and in "
+        f"{100 * (1.0 - confidence):.2g}% if {100 * largest:.2g}% did; "
         "changes of doubtful answers show sooner"
     )
 
@@ -149,26 +151,36 @@ def _missed(answers: int, differing: int, confidence: float) -> str:
 def _cautions(strata: Strata, places: Ints, method: str) -> list[str]:
     notes = []
     answered = np.bincount(strata.label[strata.of(places)], minlength=len(strata.labels))
-    blind = [
-        repr(strata.labels[i])
-        for i in np.flatnonzero((strata.label_weight > 0.0) & (answered == 0))
-    ]
-    if blind:
-        some = ", ".join(blind[:5]) + (", ..." if len(blind) > 5 else "")
-        so = "is taken to be as before" if method == "predictive" else "counts as zero"
+    rows = np.flatnonzero((strata.label_weight > 0.0) & (answered == 0))
+    unanswered = [repr(strata.labels[row]) for row in rows]
+    if unanswered:
+        some = ", ".join(unanswered[:5])
+        if len(unanswered) > 5:
+            some += ", ..."
+        taken = "counts as zero"
+        if method == "predictive":
+            taken = "is taken to be as before"
         notes.append(
-            f"nothing was asked about {len(blind)} of the labels ({some}): their part of the matrix {so}"
+            f"nothing was asked about {len(unanswered)} of the labels ({some}): "
+            f"their part of the matrix {taken}"
         )
     if method in ADAPTIVE and len(places) < len(strata.items):
         notes.append(
-            "the interval is the usual one for strata: it does not allow for the sampling being adaptive, which makes accuracy "
-            "look a little better than it is (docs/sure.md); --method post-stratified is free of that"
+            "the interval is the usual one for strata: it does not allow for the sampling being "
+            "adaptive, which makes accuracy look a little better than it is (docs/sure.md); "
+            "--method post-stratified is free of that"
         )
     return notes
 
 
-def _even_weights(plan: Plan, old: BaselineAnswers) -> Floats:
-    """Give what makes of the share that an answer stands for (N,) what it would be without the mix, 0 where that is not known."""
-    weight = plan.strata.item_weight
-    whole = np.full(len(weight), 1.0 / len(weight)) if old.weight is None else old.weight
-    return np.divide(whole, weight, out=np.zeros(len(weight)), where=weight > 0.0)
+def even_weights(method: Method) -> Floats:
+    """Give the factor (N,) that turns the weight of an answer into what it is without the mix.
+
+    0 where an item has no weight in the mix.
+    """
+    weight, old = method.strata.item_weight, method.old
+    even = np.full(len(weight), 1.0 / len(weight))
+    if old is not None and old.weight is not None:
+        even = old.weight
+    factor = np.divide(even, weight, out=np.zeros(len(weight)), where=weight > 0.0)
+    return np.asarray(factor)

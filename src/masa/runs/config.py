@@ -2,196 +2,212 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import BeforeValidator, Field, ValidationError
+from typing import Any
 
 from masa import clients
-from masa.clients.options import Settings, explained, first, in_words
-from masa.errors import ConfigError
-from masa.settings import Limits
-from masa.storage.store import DEFAULT
+from masa.errors import ConfigError, MasaError
+from masa.settings import Budget, Columns, Limits, Settings
+from masa.settings.run import DEFAULT_STORE, RunSettings
+from masa.settings.setting import Named, read, settings_of
 
 FILE = Path("masa.toml")
 
-PER = {
-    "s": 1.0,
-    "sec": 1.0,
-    "second": 1.0,
-    "min": 60.0,
-    "m": 60.0,
-    "minute": 60.0,
-    "h": 3600.0,
-    "hour": 3600.0,
+SECTIONS: dict[str, type] = {
+    "data": Columns,
+    "budget": Budget,
+    "assess": Settings,
+    "limits": Limits,
 }
+"""The tables of masa.toml whose keys are settings."""
+
+OTHER_KEYS = ("name", "store", "api", "apis")
+
+Content = dict[str, Any]
 
 
-def rate(given: object) -> float:
-    """Read a rate: calls a second, or a number a unit of time.
-
-    >>> rate(5), rate("500/s"), rate("600/min")
-    (5.0, 500.0, 10.0)
-    """
-    number, _, unit = str(given).partition("/")
-    try:
-        value = float(number) / PER[unit.strip() or "s"]
-    except (KeyError, ValueError) as exc:
-        raise ValueError("write it as 5 (a second), '500/s' or '600/min'") from exc
-    if not 1e-6 <= value <= 1e6:
-        raise ValueError("a rate is more than nothing and at most a million a second")
-    return value
-
-
-def _listed(given: object) -> object:
-    return [given] if isinstance(given, str) else given
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-
-Rate = Annotated[float, BeforeValidator(rate)]
-
-
-class Data(Settings):
-    """`[data]`: where the labelled items are and which columns matter."""
-
-    path: str
-    label: str
-    id: str | None = None
-    input: Names = ()
-    difficulty: str | None = None
-    old: str | None = None
-    """a column with the old answers, where there is no baseline in the store"""
-    old_confidence: str | None = None
-    also: Names = ()
-    """columns with answers that are free: a cheap model's first, then other vendors'"""
-    cost: str | None = None
-    """a column with the price of each item, to any scale"""
-    group: str | None = None
-    """a column with the group of each item, for audits"""
-    unlabelled: bool = False
-    """whether rows without a label are kept, to tell whether anything changed"""
-    text: str | None = None
-    image: str | None = None
-    sound: str | None = None
-    """the input column that a cheap model may be trained on, where nothing tells easy items from hard ones"""
-
-
-class Api(Settings, extra="allow"):
+@dataclass(frozen=True, slots=True)
+class Api:
     """`[api]`: the client's name; the other keys are the client's own."""
 
     client: str
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The client's own keys."""
-        return dict(self.model_extra or {})
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
-class BudgetKeys(Settings):
-    """`[budget]`: what one run may spend."""
-
-    queries: int | None = Field(default=None, gt=0)
-    money: float | None = Field(default=None, gt=0)
-
-
-class AssessKeys(Settings):
-    """`[assess]`: how to choose items and what counts as a change."""
-
-    method: str = "auto"
-    levels: int = Field(default=3, ge=1, le=100)
-    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
-    mix: dict[str, float] | None = None
-    weights: str | dict[str, Any] | None = None
-    """what is to be known: accuracy, or weights or costs by label and prediction"""
-    tolerance: float | str | dict[str, float | str] = 0.01
-    """a number is of accuracy; or on what, and how much"""
-    confidence: float = Field(default=0.95, gt=0, lt=1)
-    target_error: float | None = Field(default=None, gt=0, lt=1)
-    """stop once the shift is known that well"""
-    decide: bool = False
-    """stop once the verdict is certain"""
-    canary: int = Field(default=0, ge=0)
-    """queries after which to go on only if something changed"""
-    canary_ok: bool = False
-    fail_on: Literal["any", "worse"] = "any"
-    strict: bool = False
-    """intervals that hold at all times at once"""
-
-
-class LimitKeys(Settings):
-    """`[limits]`: how hard the API may be pressed."""
-
-    concurrency: int = Field(default=64, ge=1, le=10_000)
-    rate: Rate | None = None
-    tries: int = Field(default=6, ge=1, le=100)
-    patience: float = Field(default=300.0, gt=0)
-    failures: float = Field(default=0.3, gt=0, le=1)
-
-
-class Config(Settings):
+@dataclass(frozen=True, slots=True)
+class Config:
     """All of masa.toml."""
 
+    data: Columns
     name: str = "default"
-    store: Path = DEFAULT
-    data: Data
+    store: Path = DEFAULT_STORE
     api: Api | None = None
-    apis: dict[str, Api] = Field(default_factory=dict)
+    apis: Mapping[str, Api] = field(default_factory=dict)
     """more APIs by name, for masa compare"""
-    budget: BudgetKeys = BudgetKeys()
-    assess: AssessKeys = AssessKeys()
-    limits: LimitKeys = LimitKeys()
+    budget: Budget = field(default_factory=Budget)
+    assess: Settings = field(default_factory=Settings)
+    limits: Limits = field(default_factory=Limits)
 
     @classmethod
     def load(cls, path: Path | None = None, flags: Mapping[str, Any] | None = None) -> "Config":
         """Read a file, or masa.toml if it is there, and let flags (`data.label`, ...) override it."""
-        file = path if path is not None else FILE if FILE.is_file() else None
-        content = {} if file is None else _toml(file)
+        file = path
+        if file is None and FILE.is_file():
+            file = FILE
+        content: Content = {}
         if file is not None:
+            content = _toml(file)
             _anchor(content, file.parent)
-        for key, value in (flags or {}).items():
-            if value is not None and value != ():
-                _set(content, key.split("."), value)
-        try:
-            return cls.model_validate(content)
-        except ValidationError as exc:
-            raise _explained(exc, cls, file, flags or {}) from exc
+        given = {key: value for key, value in (flags or {}).items() if value not in (None, ())}
+        return _Reader(file, content, given).config()
+
+    def with_api(self, api: Api) -> "Config":
+        """Give the same configuration for another API."""
+        return replace(self, api=api)
 
     def named(self, name: str) -> Api:
-        """Give the API called so in `[apis.NAME]`, or the one in `[api]` for `api`, or the client of that name."""
+        """Give the API called so in `[apis.NAME]`, the one in `[api]` for `api`, or the client of that name."""
         if name in self.apis:
             return self.apis[name]
         if name == "api" and self.api is not None:
             return self.api
         kind = name.partition(":")[0]
         if kind not in clients.offered():
-            known = [*self.apis, *(["api"] if self.api else [])]
+            known = [*self.apis]
+            if self.api is not None:
+                known.append("api")
             some = f"there are {', '.join(known)}, or a client" if known else "name a client"
             raise ConfigError(
                 f"there is no API called {name!r}",
                 hint=f"{some} such as replay:COL or python:module:function",
             )
-        return Api(client=name, **({} if kind == "replay" else {"price": "queries-only"}))
-
-    def limit(self) -> Limits:
-        """Give the engine's limits."""
-        keys = self.limits
-        return Limits(keys.concurrency, keys.rate, keys.tries, keys.patience, keys.failures)
+        return Api(name, {} if kind == "replay" else {"price": "queries-only"})
 
 
-def where(file: Path | None, store: Path | None) -> Path:
+def store_of(file: Path | None, store: Path | None) -> Path:
     """Give the store that a configuration names, without needing all of it."""
     if store is not None:
         return store
-    found = file if file is not None else FILE if FILE.is_file() else None
-    if found is None:
-        return DEFAULT
+    if file is None and not FILE.is_file():
+        return DEFAULT_STORE
+    found = file or FILE
     content = _toml(found)
     _anchor(content, found.parent)
     return Path(content["store"])
 
 
-def _toml(file: Path) -> dict[str, Any]:
+class _Reader:
+    """Reads a configuration from a file and from flags; an error names the one it comes from."""
+
+    def __init__(self, file: Path | None, content: Content, flags: Mapping[str, Any]) -> None:
+        self._file = file
+        self._content = content
+        self._flags = flags
+        self._where = str(file) if file is not None else "the command line"
+
+    def config(self) -> Config:
+        """Read everything."""
+        self._refuse_unknown("", self._content, (*SECTIONS, *OTHER_KEYS))
+        has_data = "data" in self._content or any(key.startswith("data.") for key in self._flags)
+        if not has_data:
+            raise self._missing(
+                "no data was given",
+                "name a file and its labels, DATA --label COL, "
+                "or write masa.toml with masa init DATA",
+            )
+        sections = {name: self._section(name, section) for name, section in SECTIONS.items()}
+        if not sections["data"].path:
+            raise self._missing("no data was given", "name a file, or set path in [data]")
+        if not sections["data"].label:
+            raise self._missing("no column of labels was given", "name it with --label COL")
+        general = {one.name: one for one in settings_of(RunSettings)}
+        apis = self._table("apis")
+        return Config(
+            name=self._value(general["name"], "name", self._content),
+            store=Path(self._value(general["store"], "store", self._content)),
+            api=self._main_api(),
+            apis={name: self._api(f"apis.{name}", content) for name, content in apis.items()},
+            **sections,
+        )
+
+    def _section(self, name: str, section: type) -> Any:
+        content = self._table(name)
+        settings = list(settings_of(section))
+        self._refuse_unknown(name, content, tuple(one.name for one in settings))
+        values = {one.name: self._value(one, f"{name}.{one.name}", content) for one in settings}
+        try:
+            return section(**values)
+        except MasaError as exc:
+            # Settings that do not fit each other.
+            raise ConfigError(exc.message, hint=exc.hint) from exc
+
+    def _value(self, setting: Named, key: str, content: Mapping[str, Any]) -> Any:
+        if key in self._flags:
+            return read(setting, self._flags[key], called=setting.option)
+        if setting.name not in content:
+            return setting.default
+        given = content[setting.name]
+        try:
+            return setting.setting.kind.read(given)
+        except ValueError as exc:
+            raise ConfigError(
+                f"{self._where}, {key!r} is {given!r}", hint=f"{exc}; see docs/config.md"
+            ) from exc
+        except MasaError as exc:
+            raise ConfigError(f"{self._where}, {key!r}: {exc.message}", hint=exc.hint) from exc
+
+    def _main_api(self) -> Api | None:
+        content = dict(self._table("api"))
+        for key, value in self._flags.items():
+            if key.startswith("api."):
+                content[key.removeprefix("api.")] = value
+        if not content and "api" not in self._content:
+            return None
+        return self._api("api", content)
+
+    def _api(self, where: str, content: Any) -> Api:
+        if not isinstance(content, Mapping):
+            raise ConfigError(f"{self._where}: [{where}] is not a table", hint="see docs/config.md")
+        client = content.get("client")
+        if client is None:
+            raise self._missing("no API was given", f"name a client with --api, or in [{where}]")
+        if not isinstance(client, str):
+            raise ConfigError(
+                f"{self._where}, '{where}.client' is {client!r}", hint="give the name of a client"
+            )
+        return Api(client, {key: value for key, value in content.items() if key != "client"})
+
+    def _table(self, name: str) -> Mapping[str, Any]:
+        content = self._content.get(name, {})
+        if not isinstance(content, Mapping):
+            raise ConfigError(
+                f"{self._where}: [{name}] is not a table",
+                hint=f"write [{name}] on a line of its own",
+            )
+        return content
+
+    def _refuse_unknown(
+        self, section: str, content: Mapping[str, Any], known: tuple[str, ...]
+    ) -> None:
+        for key in content:
+            if key in known:
+                continue
+            close = get_close_matches(key, known, 1)
+            hint = f"the keys are {', '.join(known)}"
+            if close:
+                hint = f"did you mean {close[0]!r}?"
+            full = f"{section}.{key}" if section else key
+            raise ConfigError(f"{self._where} has an unknown key {full!r}", hint=hint)
+
+    def _missing(self, message: str, hint: str) -> ConfigError:
+        if self._file is not None:
+            message = f"{self._file}: {message}"
+        return ConfigError(message, hint=hint)
+
+
+def _toml(file: Path) -> Content:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as exc:
@@ -206,52 +222,11 @@ def _toml(file: Path) -> dict[str, Any]:
         ) from exc
 
 
-def _anchor(content: dict[str, Any], folder: Path) -> None:
+def _anchor(content: Content, folder: Path) -> None:
     """Make paths in a file relative to the file."""
     data = content.get("data")
     if isinstance(data, dict) and isinstance(data.get("path"), str):
         data["path"] = str(folder / data["path"])
-    content["store"] = (
-        str(folder / content["store"])
-        if isinstance(content.get("store"), str)
-        else str(folder / DEFAULT)
-    )
-
-
-def _set(content: dict[str, Any], path: list[str], value: object) -> None:
-    for part in path[:-1]:
-        inner = content.setdefault(part, {})
-        if not isinstance(inner, dict):
-            return
-        content = inner
-    content[path[-1]] = value
-
-
-OPTIONS = {"data.path": "DATA", "api.client": "--api", "budget.queries": "--budget"}
-"""Options that are not called like the last part of the key they override."""
-
-
-def _explained(
-    exc: ValidationError, model: type[Config], file: Path | None, given: Mapping[str, Any]
-) -> ConfigError:
-    error = first(exc)
-    path = tuple(str(part) for part in error["loc"])
-    key = ".".join(path[:2])
-    if given.get(key) not in (None, ()):
-        option = OPTIONS.get(key, f"--{path[-1].replace('_', '-')}")
-        return ConfigError(
-            f"{option}: {in_words(error)}", hint="see masa COMMAND --help, or docs/cli.md"
-        )
-    flags = {
-        ("data",): (
-            "no data was given",
-            "name a file and its labels, DATA --label COL, or write masa.toml with masa init DATA",
-        ),
-        ("data", "path"): ("no data was given", "name a file, or set path in [data]"),
-        ("data", "label"): ("no column of labels was given", "name it with --label COL"),
-        ("api", "client"): ("no API was given", "name a client with --api, or set client in [api]"),
-    }
-    if error["type"] == "missing" and path in flags:
-        message, hint = flags[path]
-        return ConfigError(message if file is None else f"{file}: {message}", hint=hint)
-    return explained(exc, model, where=str(file) if file is not None else "the command line")
+    store = content.get("store")
+    if store is None or isinstance(store, str):
+        content["store"] = str(folder / (store or DEFAULT_STORE))

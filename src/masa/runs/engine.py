@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, isfinite
-from typing import Protocol
 
 from masa.clients import Client
 from masa.data.dataset import as_text
@@ -27,6 +26,7 @@ from masa.records import (
 )
 from masa.runs.budget import Budget, Hold
 from masa.runs.pace import FIRST_CALLS, Pace, Width
+from masa.sampling.source import Source
 from masa.settings import Limits
 from masa.storage.journal import Journal
 
@@ -45,16 +45,6 @@ WINDOW = 50
 
 ENOUGH = 10
 """Fewer items than this that failed for good never stop a run."""
-
-
-class Source(Protocol):
-    """What decides which items are asked."""
-
-    def ask(self, n: int = 1) -> list[Query]:
-        """Give the next queries."""
-
-    def tell(self, answer: Answer) -> None:
-        """Take an answer."""
 
 
 @dataclass(slots=True)

@@ -2,14 +2,14 @@
 
 from masa.errors import DataError
 from masa.records import ERROR, INVALID, Answer, Query
-from masa.runs.engine import Source
+from masa.sampling.source import Source
 
 TELLING = 20
-"""If none of the first so many answers is a label of the data, the API's labels are other ones."""
+"""If none of so many first answers is a label of the data, the API uses other labels."""
 
 
 class LabelCheck:
-    """A source that stops a run when the first answers show that the API's labels are not those of the data."""
+    """A source that ends a run when the first answers are none of the labels of the data."""
 
     def __init__(self, source: Source, labels: tuple[str, ...]) -> None:
         self._source = source
@@ -20,32 +20,42 @@ class LabelCheck:
         """Give what the source gives."""
         return self._source.ask(n)
 
+    def sent(self, query: Query) -> None:
+        """Tell the source."""
+        self._source.sent(query)
+
     def tell(self, answer: Answer) -> None:
         """Tell the source, and look at the first answers."""
         self._source.tell(answer)
-        if len(self._said) < TELLING:
-            self._said.append(answer.prediction)
-            if len(self._said) == TELLING and not set(self._said) & {*self._labels, ERROR}:
-                raise strangers(self._said, self._labels)
+        if len(self._said) >= TELLING:
+            return
+        self._said.append(answer.prediction)
+        if len(self._said) == TELLING and not set(self._said) & {*self._labels, ERROR}:
+            raise misread(self._said, self._labels)
 
 
-def strangers(said: list[str], labels: tuple[str, ...]) -> DataError:
-    """Say that the API and the data do not speak of the same labels."""
+def misread(said: list[str], labels: tuple[str, ...]) -> DataError:
+    """Say that the API and the data do not use the same labels."""
     if set(said) == {INVALID}:
         return DataError(
             f"none of the first {len(said)} answers could be read as a label",
-            hint="look at what the API answers; does the prompt ask for one of the labels, is max_tokens large enough?",
+            hint="look at what the API answers; does the prompt ask for one of the labels, "
+            "is max_tokens large enough?",
         )
-    heard = ", ".join(repr(name[:40]) for name in list(dict.fromkeys(said))[:4])
-    pairs = [
-        (name, label)
-        for name in dict.fromkeys(said)
-        for label in labels
-        if name.strip().casefold() == label.casefold()
-    ]
-    example = f'{{ "{pairs[0][0]}" = "{pairs[0][1]}" }}' if pairs else '{ THEIRS = "ours" }'
+    different = list(dict.fromkeys(said))
+    heard = ", ".join(repr(name[:40]) for name in different[:4])
+    known = ", ".join(map(repr, labels[:4])) + (", ..." if len(labels) > 4 else "")
     return DataError(
         f"none of the first {len(said)} answers is a label of the data: the API says {heard}; "
-        f"the labels are {', '.join(map(repr, labels[:4]))}" + (", ..." if len(labels) > 4 else ""),
-        hint=f"map them in [api]: labels = {example}; what was asked is kept",
+        f"the labels are {known}",
+        hint=f"map them in [api]: labels = {_example(different, labels)}; what was asked is kept",
     )
+
+
+def _example(said: list[str], labels: tuple[str, ...]) -> str:
+    """Give a mapping to write into masa.toml, from names that differ by case or spaces alone."""
+    for name in said:
+        for label in labels:
+            if name.strip().casefold() == label.casefold():
+                return f'{{ "{name}" = "{label}" }}'
+    return '{ THEIRS = "ours" }'

@@ -1,24 +1,25 @@
-"""One run against an API: begun or gone on with, asked, journalled, and read back."""
+"""One run against an API: begun or resumed, asked, journalled, and read back."""
 
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import Any
 
 from masa.clients import Client
 from masa.clients.replay import ReplayClient
 from masa.data.dataset import Dataset
 from masa.errors import UsageError
-from masa.records import ERROR, Answer, Column, Progress, Query, Stopped, in_order
+from masa.records import ERROR, Progress, Query, Stopped
 from masa.runs.budget import Budget
-from masa.runs.engine import Count, Engine, Source
+from masa.runs.engine import Count, Engine
+from masa.runs.journalled import answered, keys, unanswered
 from masa.runs.misread import LabelCheck
+from masa.runs.options import RunOptions
 from masa.runs.watch import Watch
+from masa.sampling.source import Source
 from masa.settings import Limits
 from masa.storage import history, journal
 from masa.storage.history import Draft, Run
@@ -27,12 +28,11 @@ from masa.storage.store import Store
 
 log = logging.getLogger(__name__)
 
+NOT_FINISHED = ("interrupted", "failures")
+"""Ends after which the same command resumes the run."""
 
-class Sampling(Source, Protocol):
-    """A source of queries that can be told what was asked before it was there."""
-
-    def sent(self, query: Query) -> None:
-        """Count a query as asked."""
+FOLLOWS_FROM_OTHERS = "turns"
+"""A setting in the store that follows from others, so a difference in it explains nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,88 +47,98 @@ class Spending:
             if value is not None and (not isinstance(value, int) or value <= 0):
                 raise UsageError(
                     f"the budget is {value} {name}",
-                    hint="give at least one query, or more than no money",
+                    hint="give at least one query, or an amount above 0",
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which run to go on with: a given one, none, or the unfinished one of the same command."""
-
-    resume: int | None = None
-    fresh: bool = False
-
-
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Session:
     """A run while it is worked on."""
 
+    store: Store
     run: Run
     data: Dataset
     client: Client
     limits: Limits
-    spending: Spending
-    past: Past
-    notes: list[str] = field(default_factory=list)
-    asides: list[str] = field(default_factory=list)
-    """notes that may quote the API or the user's function: told, not kept"""
     progress: Progress | None = None
-    error: Callable[[], float | None] = lambda: None
-    """the current error of the estimate, for those who watch"""
     interruptible: bool = False
-    count: Count = field(default_factory=Count)
-    stopped: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worked:
+    """What came of working on a run."""
+
+    stopped: Stopped
+    past: Past
+    """the journal, read back"""
+    notes: tuple[str, ...] = ()
+    asides: tuple[str, ...] = ()
+    """notes that may quote the API or the user's function: shown, not stored"""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return self.stopped not in NOT_FINISHED
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """What is kept and what is only told."""
+        """The notes that are stored and those that are only shown."""
         return (*self.notes, *self.asides)
 
-    def kept(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Give what of a result is kept: names of items may be anything, a mail address too, and asides may quote."""
+    def stored(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Give what of a result is stored: no quotes, and no names of items, which may be anything."""
         notes = [note for note in result["notes"] if note not in self.asides]
-        return {**result, "notes": notes} | (
-            {"changed_items": []} if "changed_items" in result else {}
-        )
+        kept = {**result, "notes": notes}
+        if "changed_items" in result:
+            kept["changed_items"] = []
+        return kept
 
 
-def choose(store: Store, draft: Draft, choice: Choice) -> tuple[Run, list[str]]:
-    """Find the run to go on with or begin a new one, and say so."""
-    if choice.resume is not None and choice.fresh:
+def choose(store: Store, draft: Draft, wanted: RunOptions) -> tuple[Run, tuple[str, ...]]:
+    """Find the run to resume or begin a new one, and say which."""
+    if wanted.resume is not None and wanted.fresh:
         raise UsageError(
-            f"run {choice.resume} is to be gone on with, and a fresh one begun",
+            f"run {wanted.resume} is to be resumed, and a fresh one begun",
             hint="give --resume or --fresh",
         )
-    if choice.resume is not None:
-        found = history.find(store, choice.resume)
-        if found.identity != draft.identity:
-            unset = dict.fromkeys({*found.settings, *draft.settings})
-            what = history.differences(
-                {**found.comparable, **unset, **found.settings},
-                {**draft.comparable, **unset, **draft.settings},
-            )
-            if found.data != draft.data:
-                what.append("the data is not the same")
-            what = [
-                one for one in what if not one.startswith("turns:")
-            ] or what  # It follows from the others.
-            raise UsageError(
-                f"run {found.id} was another command: {'; '.join(what) or 'another name, kind or baseline'}",
-                hint="give the same data and options as then; budget, tolerance, confidence, target error and canary may differ",
-            )
-        return found, [f"going on with run {found.id}"]
-    begun = history.begin(store, draft, fresh=choice.fresh)
+    if wanted.resume is not None:
+        found = history.find(store, wanted.resume)
+        _check_same_command(found, draft)
+        return found, (f"resuming run {found.id}",)
+    begun = history.begin(store, draft, fresh=wanted.fresh)
     if begun.resumed:
-        return begun.run, [
-            f"going on with run {begun.run.id}, which was not finished (--fresh begins a new one)"
-        ]
+        note = f"resuming run {begun.run.id}, which was not finished (--fresh begins a new one)"
+        return begun.run, (note,)
     if begun.too_old is not None:
         old = begun.too_old
-        return begun.run, [
-            f"run {old.id} of {old.touched[:10]} was never finished and is too old to be mixed with new answers; "
-            f"--resume {old.id} goes on with it all the same"
-        ]
-    return begun.run, []
+        note = (
+            f"run {old.id} of {old.touched[:10]} was never finished and is too old to be mixed "
+            f"with new answers; --resume {old.id} resumes it all the same"
+        )
+        return begun.run, (note,)
+    return begun.run, ()
+
+
+def _check_same_command(found: Run, draft: Draft) -> None:
+    """Raise where a run that is to be resumed was another command."""
+    if found.identity == draft.identity:
+        return
+    unset = dict.fromkeys({*found.settings, *draft.settings})
+    before = {**found.comparable, **unset, **found.settings}
+    now = {**draft.comparable, **unset, **draft.settings}
+    follows = before.pop(FOLLOWS_FROM_OTHERS, None), now.pop(FOLLOWS_FROM_OTHERS, None)
+    what = history.differences(before, now)
+    if found.data != draft.data:
+        what.append("the data is not the same")
+    if not what and follows[0] != follows[1]:
+        what.append("whether it may switch to strata")
+    raise UsageError(
+        f"run {found.id} was another command: "
+        f"{'; '.join(what) or 'another name, kind or baseline'}",
+        hint="give the same data and options as then; "
+        "budget, tolerance, confidence, target error and canary may differ",
+    )
 
 
 @contextmanager
@@ -140,38 +150,38 @@ def claimed(store: Store, run: Run) -> Iterator[None]:
 
 
 async def ask(
-    store: Store,
     session: Session,
-    source: Sampling,
+    source: Source,
+    spending: Spending,
+    past: Past,
     *,
     repeat: bool = False,
-    strict: bool = True,
-    enough: "Callable[[], Stopped | None] | None" = None,
-) -> Stopped:
-    """Ask what the source wants to know, after telling it what the journal knows already, until that is enough.
+    check_labels: bool = True,
+    stopped: "Callable[[], Stopped | None]" = lambda: None,
+    error: Callable[[], float | None] = lambda: None,
+) -> Worked:
+    """Ask what the source wants to know, after telling it what the journal has, until `stopped` says why to stop.
 
-    Strict: stop with an error when the first answers are none of the data's labels.
+    `past` is the journal so far. `repeat` asks items a second time. `check_labels` ends the run when none of the first answers
+    is a label of the data. `error` gives the current error of the estimate, for those who watch.
     """
-    past = session.past
-    place = places(session.data, [*past.answers, *past.unanswered])
     first: list[Query] = []
     if not repeat:
-        for key, recorded in past.answers.items():
-            source.sent(_query(place[key], past.draws.get(key)))
-            source.tell(Answer(place[key], recorded.prediction, recorded.confidence))
-        for key in past.unanswered:
-            query = _query(place[key], past.draws.get(key))
+        for sent, answer in answered(session.data, past):
+            source.sent(sent)
+            source.tell(answer)
+        for query in unanswered(session.data, past):
             source.sent(query)
             first.append(query)
-    budget = Budget(session.spending.queries, session.spending.money, past.queries, past.money)
-    writer = Journal(store, session.run.id, next_number=past.next_number)
-    keys = session.data.keys
-    assert keys is not None  # noqa: S101 - every way of making a data set gives it keys
+    budget = Budget(spending.queries, spending.money, past.queries, past.money)
+    writer = Journal(session.store, session.run.id, next_number=past.next_number)
+    item_keys = keys(session.data)
 
-    def answered() -> None:
+    def on_answer() -> None:
         watch.show()
-        if enough is not None and (why := enough()) is not None:
-            engine.stop(why)
+        reason = stopped()
+        if reason is not None:
+            engine.stop(reason)
 
     engine = Engine(
         client=session.client,
@@ -179,62 +189,64 @@ async def ask(
         budget=budget,
         limits=session.limits,
         item=session.data.item,
-        key=lambda item: int(keys[item]),
-        on_answer=answered,
+        key=lambda item: int(item_keys[item]),
+        on_answer=on_answer,
         answered_before=len(past.answers),
     )
-    if enough is not None and (known := enough()) is not None:
-        engine.stop(known)
+    already = stopped()
+    if already is not None:
+        engine.stop(already)
     watch = Watch(
         budget,
         engine.count,
         len(session.data),
         session.client.priced,
         session.progress,
-        session.error,
+        error,
     )
-    listening = (
-        LabelCheck(source, session.data.labels) if strict and not free(session.client) else source
-    )
-    session.count = engine.count
+    if check_labels and not free(session.client):
+        source = LabelCheck(source, session.data.labels)
+    interrupts: AbstractContextManager[None] = nullcontext()
+    if session.interruptible:
+        interrupts = _interrupts(engine, session.progress)
     watching = asyncio.create_task(watch.keep_showing())
     try:
-        with _interrupts(engine, session) if session.interruptible else nullcontext():
-            stopped = await engine.run(listening, first=first, repeat=repeat)
+        with interrupts:
+            ended = await engine.run(source, first=first, repeat=repeat)
     finally:
         watching.cancel()
         await writer.close()
-    session.past = journal.past(store, session.run.id)
-    if stopped not in ("interrupted", "failures") and _mostly_failed(session):
+    return _worked(session, ended, engine.count)
+
+
+def _worked(session: Session, stopped: Stopped, count: Count) -> Worked:
+    """Read the journal back; a run of which too many items failed did not come to its end."""
+    past = journal.past(session.store, session.run.id)
+    if stopped not in NOT_FINISHED and _mostly_failed(past, session.limits):
         stopped = "failures"
     if stopped == "failures":
-        journal.reopen_errors(store, session.run.id)
-        session.past = journal.past(store, session.run.id)
-    if engine.count.overcharged:
-        session.notes.append(
-            f"{engine.count.overcharged:,} calls cost more than the worst price that was reserved for them; check the prices"
+        journal.reopen_errors(session.store, session.run.id)
+        past = journal.past(session.store, session.run.id)
+    notes, asides = list(session.notes), []
+    if count.overcharged:
+        notes.append(
+            f"{count.overcharged:,} calls cost more than the worst price that was reserved "
+            "for them; check the prices"
         )
     if stopped == "failures":
-        session.asides.append(f"too many calls failed: {engine.count.in_words}")
-    elif engine.count.errors:
-        session.asides.append(
-            f"{engine.count.errors:,} items failed for good; calls without an answer: {engine.count.in_words}"
+        asides.append(f"too many calls failed: {count.in_words}")
+    elif count.errors:
+        asides.append(
+            f"{count.errors:,} items failed for good; calls without an answer: {count.in_words}"
         )
-    return stopped
+    return Worked(stopped, past, tuple(notes), tuple(asides))
 
 
-def _query(item: int, drawn: tuple[int, float, int] | None) -> Query:
-    """Give a query of the journal as it was."""
-    return Query(item, -1) if drawn is None else Query(item, -1, *drawn)
-
-
-def _mostly_failed(session: Session) -> bool:
-    """Say that too many of the items failed for good for what the others say to mean much."""
-    past = session.past
-    errors = sum(recorded.prediction == ERROR for recorded in past.answers.values()) + len(
-        past.unanswered
-    )
-    return errors > session.limits.failures * (len(past.answers) + len(past.unanswered))
+def _mostly_failed(past: Past, limits: Limits) -> bool:
+    """Say whether too many of the items failed for the other answers to mean much."""
+    errors = sum(recorded.prediction == ERROR for recorded in past.answers.values())
+    failed = errors + len(past.unanswered)
+    return failed > limits.failures * (len(past.answers) + len(past.unanswered))
 
 
 def free(client: Client) -> bool:
@@ -242,33 +254,8 @@ def free(client: Client) -> bool:
     return isinstance(client, ReplayClient)
 
 
-def places(data: Dataset, keys: Collection[int]) -> dict[int, int]:
-    """Give the places of the items that have these keys, by key; those that the data does not have are left out."""
-    if not keys or data.keys is None:
-        return {}
-    wanted = np.fromiter(keys, np.int64, len(keys))
-    order = np.argsort(data.keys, kind="stable")
-    found = order[np.minimum(np.searchsorted(data.keys[order], wanted), len(order) - 1)]
-    have = data.keys[found] == wanted
-    return dict(zip(wanted[have].tolist(), found[have].tolist(), strict=True))
-
-
-def known(data: Dataset, past: Past) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Column]:
-    """Give the places (n,) of this data that a journal has answers for, and the answers as a column over them."""
-    place = places(data, past.answers)
-    found = sorted(
-        (place[key], recorded.prediction) for key, recorded in past.answers.items() if key in place
-    )
-    values = in_order(tuple({prediction for _, prediction in found}))
-    code = {value: j for j, value in enumerate(values)}
-    column = Column(
-        "answers", values, np.array([code[prediction] for _, prediction in found], np.int32)
-    )
-    return np.array([where for where, _ in found], np.int64), column
-
-
 @contextmanager
-def _interrupts(engine: Engine, session: Session) -> Iterator[None]:
+def _interrupts(engine: Engine, progress: Progress | None) -> Iterator[None]:
     """Stop cleanly at the first Ctrl-C, at once at the second."""
     loop = asyncio.get_running_loop()
     times = 0
@@ -276,15 +263,13 @@ def _interrupts(engine: Engine, session: Session) -> Iterator[None]:
     def interrupted() -> None:
         nonlocal times
         times += 1
-        if times == 1:
-            engine.stop("interrupted")
-            if session.progress is not None:
-                session.progress(
-                    f"stopping; waiting for {engine.under_way} answers, Ctrl-C again does not wait",
-                    1.0,
-                )
-        else:
+        if times > 1:
             engine.abandon()
+            return
+        engine.stop("interrupted")
+        if progress is not None:
+            waiting = f"stopping; waiting for {engine.under_way} answers"
+            progress(f"{waiting}, Ctrl-C again does not wait", 1.0)
 
     signals = [signal.SIGINT, signal.SIGTERM]
     with suppress(NotImplementedError, RuntimeError):

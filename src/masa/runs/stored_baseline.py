@@ -1,24 +1,27 @@
 """Find the baseline of a run in the store and lay its answers over the data."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from masa.clients import Client
-from masa.data.baseline_answers import BaselineAnswers, evenly, from_column
-from masa.data.dataset import Dataset, oddities
+from masa.data.baseline_answers import (
+    ENOUGH_REPEATS,
+    BaselineAnswers,
+    evenly_weighted,
+    from_column,
+)
+from masa.data.dataset import Dataset
 from masa.errors import DataError, UsageError
 from masa.records import ERROR, Column, Floats, Ints
-from masa.runs import session as live
-from masa.runs.engine import ENOUGH
+from masa.runs.journalled import asked, keys, places, version
 from masa.storage import history, journal
 from masa.storage.history import Run
-from masa.storage.journal import Past, Recorded
+from masa.storage.journal import Past, RecordedAnswer
 from masa.storage.store import Store
 
 
-def compared(
+def find_baseline(
     store: Store,
     data: Dataset,
     client: Client,
@@ -28,7 +31,10 @@ def compared(
     confidence: str | None = None,
     force: bool = False,
 ) -> tuple[Dataset, BaselineAnswers]:
-    """Find the old answers, and the items that both they and the data have; confidence names a column of the data's own."""
+    """Find the baseline answers, and the part of the data that they are about.
+
+    The baseline is a column of the data, whose confidence is another column; or a run of the store.
+    """
     if isinstance(baseline, str):
         if baseline not in data.predictions:
             raise DataError(
@@ -38,16 +44,12 @@ def compared(
         baseline = data.predictions[baseline]
     if isinstance(baseline, Column):
         return data, from_column(data, baseline, confidence)
-    run = history.current(store, name) if baseline is None else history.find(store, baseline)
+    if baseline is None:
+        run = history.current(store, name)
+    else:
+        run = history.find(store, baseline)
     if run is None:
-        others = [other for other in history.names(store) if other != name]
-        hint = "make one with masa baseline, or name the column of the old answers with --old COL"
-        raise UsageError(
-            f"there is no baseline called {name!r} in {store.path}",
-            hint=f"there are {', '.join(map(repr, others))} (--name); or {hint}"
-            if others
-            else hint,
-        )
+        raise _no_baseline(store, name)
     different = history.differences(run.comparable, comparable(client, data))
     if different and not force:
         raise UsageError(
@@ -57,72 +59,60 @@ def compared(
     return lay_over(store, data, run, [f"compared all the same: {what}" for what in different])
 
 
+def _no_baseline(store: Store, name: str) -> UsageError:
+    hint = "make one with masa baseline, or name the column of the old answers with --old COL"
+    others = [other for other in history.names(store) if other != name]
+    if others:
+        hint = f"there are {', '.join(map(repr, others))} (--name); or {hint}"
+    return UsageError(f"there is no baseline called {name!r} in {store.path}", hint=hint)
+
+
 def lay_over(
     store: Store, data: Dataset, run: Run, notes: "list[str] | None" = None
 ) -> tuple[Dataset, BaselineAnswers]:
     """Lay the answers of a stored run over the data, on the items that both have."""
-    notes = list(notes or [])
-    then, past = history.keys(store, run), journal.past(store, run.id)
+    past = journal.past(store, run.id)
     if not past.answers:
         raise UsageError(
             f"run {run.id} has no answers to compare with", hint="choose another baseline"
         )
-    both = np.flatnonzero(np.isin(keys(data), then))
-    if not len(both):
-        raise DataError(
-            f"no item of {data.source} was in the data of run {run.id}",
-            hint="items are known by their id and input; are these the same columns and the same file?",
-        )
-    changed = len(both) < len(data) or len(both) < len(then)
-    if changed:
-        notes.append(
-            f"the data changed since run {run.id}: compared on the {len(both):,} items that both have "
-            f"({len(data) - len(both):,} are new, {len(then) - len(both):,} are gone)"
-        )
-        data = data.take(both)
-    if not data.labels:
-        raise DataError(
-            f"of the items of {data.source} only those without a label were in the data of run {run.id}",
-            hint="make a new baseline (masa baseline)",
-        )
-    places, answers = live.known(data, past)
-    if not len(places):
+    data, note = _common_items(store, data, run)
+    notes = [*(notes or []), *note]
+    known = asked(data, past)
+    items = known.places()
+    if not len(items):
         raise DataError(
             f"run {run.id} has no answer about any of these items",
             hint="make a new baseline (masa baseline)",
         )
     weight = extra_variance = None
-    if len(places) < len(data):
-        by_chance = run.kind != "assess"
-        weight, extra_variance = (
-            evenly(data, places, run.settings.get("levels", 3))
-            if by_chance
-            else _weighed(data, places, run, past)
-        )
-    twice = _twice(past)
-    pairs = {key: (first.prediction, again.prediction) for key, (first, again) in twice.items()}
+    if len(items) < len(data):
+        if run.kind == "assess":
+            weight, extra_variance = _weights_of_run(data, items, run, past)
+        else:
+            weight, extra_variance = evenly_weighted(data, items, run.settings.get("levels", 3))
+    twice = _asked_twice(past)
+    pairs = _predictions(twice)
     noise_seen_before = False
     if not pairs and run.baseline is not None:
-        # What is known of noise was seen before this run: what is left of it are the items that were asked here, too.
-        before = _before(store, run)
+        # What is known about noise was seen before this run: of that, the items asked here are left.
+        before = _asked_twice_before(store, run)
         pairs = {key: pair for key, pair in before.items() if key in past.answers}
         noise_seen_before = any(first != again for first, again in before.values())
-    place = live.places(data, pairs)
-    sure = [(first.confidence, again.confidence) for first, again in twice.values()]
+    place = places(data, pairs)
     return data, BaselineAnswers(
-        places,
-        answers,
-        _confidence(data, places, past),
+        items,
+        known.column(items.tolist()),
+        _confidence(data, items, past),
         version(past),
         run.id,
         asked_twice={
-            place[key]: pair[0] != pair[1]
-            for key, pair in pairs.items()
-            if key in place and ERROR not in pair
+            place[key]: first != again
+            for key, (first, again) in pairs.items()
+            if key in place and ERROR not in (first, again)
         },
         noise_seen_before=noise_seen_before,
-        confidence_repeats=len(sure) >= ENOUGH
-        and all(then is not None and then == now for then, now in sure),
+        confidence_repeats=_confidence_repeats(twice),
         weight=weight,
         extra_variance=extra_variance,
         drawn_evenly=weight is None or run.kind != "assess",
@@ -130,7 +120,36 @@ def lay_over(
     )
 
 
-def _twice(past: Past) -> "dict[int, tuple[Recorded, Recorded]]":
+def _common_items(store: Store, data: Dataset, run: Run) -> tuple[Dataset, list[str]]:
+    """Give the items that the data and a run both have, and say if that is not all."""
+    then = history.keys(store, run)
+    both = np.flatnonzero(np.isin(keys(data), then))
+    if not len(both):
+        raise DataError(
+            f"no item of {data.source} was in the data of run {run.id}",
+            hint="items are known by their id and input; "
+            "are these the same columns and the same file?",
+        )
+    notes = []
+    if len(both) < len(data) or len(both) < len(then):
+        notes.append(
+            f"the data changed since run {run.id}: compared on the {len(both):,} items that both "
+            f"have ({len(data) - len(both):,} are new, {len(then) - len(both):,} are gone)"
+        )
+        data = data.take(both)
+    if not data.labels:
+        raise DataError(
+            f"of the items of {data.source} only those without a label were in the data "
+            f"of run {run.id}",
+            hint="make a new baseline (masa baseline)",
+        )
+    return data, notes
+
+
+Twice = dict[int, tuple[RecordedAnswer, RecordedAnswer]]
+
+
+def _asked_twice(past: Past) -> Twice:
     """Give both answers about the items that were asked twice, by key."""
     return {
         key: (past.answers[key], again)
@@ -139,30 +158,42 @@ def _twice(past: Past) -> "dict[int, tuple[Recorded, Recorded]]":
     }
 
 
-def _before(store: Store, run: Run) -> dict[int, tuple[str, str]]:
-    """Give what the items were answered that a run's baseline, or its baseline's, asked twice, by key."""
+def _predictions(twice: Twice) -> dict[int, tuple[str, str]]:
+    return {key: (first.prediction, again.prediction) for key, (first, again) in twice.items()}
+
+
+def _asked_twice_before(store: Store, run: Run) -> dict[int, tuple[str, str]]:
+    """Give the answers about items that were asked twice by the baseline of a run, or by an earlier one."""
     found: dict[int, tuple[str, str]] = {}
     while run.baseline is not None and not found:
         run = history.find(store, run.baseline)
-        twice = _twice(journal.past(store, run.id))
-        found = {key: (first.prediction, again.prediction) for key, (first, again) in twice.items()}
-        found = {key: pair for key, pair in found.items() if ERROR not in pair}
+        pairs = _predictions(_asked_twice(journal.past(store, run.id)))
+        found = {key: pair for key, pair in pairs.items() if ERROR not in pair}
     return found
 
 
-def _weighed(data: Dataset, places: Ints, run: Run, past: Past) -> tuple[Floats, Floats]:
-    """Tell what the items of an assessment (n,) stand for, as it weighed them, and what they add to the variance.
+def _confidence_repeats(twice: Twice) -> bool:
+    """Say whether many items were asked twice, and each was answered with the same confidence."""
+    if len(twice) < ENOUGH_REPEATS:
+        return False
+    return all(
+        first.confidence is not None and first.confidence == again.confidence
+        for first, again in twice.values()
+    )
 
-    What those of a label stand for together is what the label is of the data now.
+
+def _weights_of_run(data: Dataset, items: Ints, run: Run, past: Past) -> tuple[Floats, Floats]:
+    """Give the weights (n,) of the items of an assessment as it weighed them, and their extra variance.
+
+    The items of a label together have the weight that the label has in the data now.
     """
     if not past.weights:
-        why = (
-            "it is not finished"
-            if run.finished is None
-            else "it asked canaries alone, or was made by an earlier masa"
-        )
+        why = "it asked canaries alone, or was made by an earlier masa"
+        if run.finished is None:
+            why = "it is not finished"
         raise UsageError(
-            f"run {run.id}, the baseline, asked {len(places):,} of {len(data):,} items and does not say what they stand for",
+            f"run {run.id}, the baseline, asked {len(items):,} of {len(data):,} items "
+            "and does not say what they represent",
             hint=f"{why}; make a baseline with masa baseline",
         )
     mix = run.settings.get("mix") or {}
@@ -171,43 +202,25 @@ def _weighed(data: Dataset, places: Ints, run: Run, past: Past) -> tuple[Floats,
             f"run {run.id}, the baseline, left out the groups with a share of 0",
             hint="make a baseline with masa baseline",
         )
-    told = [past.weights.get(key, (0.0, 0.0)) for key in keys(data)[places].tolist()]
-    weight, adds = np.array(told, np.float64).T
-    label = data.label.codes[places]
+    stored = [past.weights.get(key, (0.0, 0.0)) for key in keys(data)[items].tolist()]
+    weight, variance = np.array(stored, np.float64).T
+    label = data.label.codes[items]
     together = np.bincount(label, weight, len(data.label.values))
-    share = np.where(
-        together > 0.0, np.bincount(data.label.codes[data.labelled], minlength=len(together)), 0.0
-    )
-    times = (share / max(share.sum(), 1.0) / np.where(together > 0.0, together, 1.0))[label]
-    return weight * times, np.divide(
-        adds, weight, out=np.zeros(len(adds)), where=weight > 0.0
-    ) * times
+    count = np.bincount(data.label.codes[data.labelled], minlength=len(together))
+    share = np.where(together > 0.0, count, 0.0)
+    by_label = share / max(share.sum(), 1.0) / np.where(together > 0.0, together, 1.0)
+    factor = by_label[label]
+    per_weight = np.divide(variance, weight, out=np.zeros(len(variance)), where=weight > 0.0)
+    return weight * factor, per_weight * factor
 
 
-def _confidence(data: Dataset, places: Ints, past: Past) -> Floats | None:
+def _confidence(data: Dataset, items: Ints, past: Past) -> Floats | None:
     """Give the confidence of the answers about these items (n,), if all have one."""
-    told = [past.answers[key].confidence for key in keys(data)[places].tolist()]
-    return None if None in told else np.array(told, np.float64)
+    known = [past.answers[key].confidence for key in keys(data)[items].tolist()]
+    return None if None in known else np.array(known, np.float64)
 
 
 def comparable(client: Client, data: Dataset) -> dict[str, Any]:
-    """Tell what two runs must share to be compared, besides the items."""
-    return {**client.describe(), "input": [] if data.inputs is None else list(data.inputs.columns)}
-
-
-def keys(data: Dataset) -> Ints:
-    """Give the keys of the items."""
-    if data.keys is None:
-        raise DataError("the data has no keys", hint="make it with masa.read or Dataset.of")
-    return data.keys
-
-
-def odd_answers(data: Dataset, answers: Column) -> list[str]:
-    """Tell what about the answers is probably not what the user meant."""
-    return list(oddities(data.label, replace(answers, name="the API"))) if answers.values else []
-
-
-def version(past: Past) -> str | None:
-    """Give what the provider called its model, all of it if that changed during a run."""
-    found = dict.fromkeys(answer.version for answer in past.answers.values() if answer.version)
-    return ", ".join(found) or None
+    """Give what two runs must share to be compared, besides the items."""
+    inputs = [] if data.inputs is None else list(data.inputs.columns)
+    return {**client.describe(), "input": inputs}

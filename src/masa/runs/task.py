@@ -2,104 +2,83 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from masa import clients
 from masa.clients import Client, Context
 from masa.clients.options import checked
-from masa.clients.replay import Options as ReplayOptions
-from masa.clients.replay import ReplayClient
-from masa.data import difficulty
+from masa.clients.replay import ReplayClient, ReplayOptions
 from masa.data.cheap_model import KINDS
 from masa.data.dataset import Dataset, read
+from masa.data.difficulty import beside, choose
 from masa.data.files import Table
 from masa.errors import ConfigError
 from masa.records import Assessment, Column
 from masa.runs.assess import assess
-from masa.runs.config import Api, Config, Data
-from masa.settings import Objective, Tolerance
-from masa.settings import Settings as AssessSettings
+from masa.runs.config import Api, Config
+from masa.settings import Columns, Settings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What a configuration describes, read and made: data, client, old answers, settings."""
+    """What a configuration describes, read and made."""
 
     config: Config
     data: Dataset
     client: Client
     old: Column | None
-    settings: AssessSettings
-
-
-def worst_price(client: Client, data: Dataset, *, repeat: int = 0) -> int:
-    """Give the most that asking about every item once can cost, and about the dearest ones again, in billionths."""
-    prices = (
-        [client.price(data.item(place)) for place in range(len(data))] if client.priced else [0]
-    )
-    return sum(prices) + repeat * max(prices)
+    settings: Settings
 
 
 def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
     """Read the data, with what other APIs need too, and make the client; nothing is asked."""
     if config.api is None:
-        hint = "name a client with --api replay:COL or python:module:function, or describe one in [api] of masa.toml"
-        raise ConfigError("no API was given", hint=hint)
+        raise ConfigError(
+            "no API was given",
+            hint="name a client with --api replay:COL or python:module:function, "
+            "or describe one in [api] of masa.toml",
+        )
     columns = config.data
     table = Table.open(columns.path)
-    names = [api.client.partition(":") for api in (config.api, *also)]
-    answers = [argument for kind, _, argument in names if kind == "replay"] + (
-        [columns.old] if columns.old else []
-    )
-    hard = difficulty.choose(
+    named = [api.client.partition(":") for api in (config.api, *also)]
+    answers = [argument for kind, _, argument in named if kind == "replay"]
+    if columns.old:
+        answers.append(columns.old)
+    difficulty = choose(
         table.columns,
         difficulty=columns.difficulty,
         old=columns.old,
         old_confidence=columns.old_confidence,
     )
-    sure = difficulty.beside(table.columns, columns.old, columns.old_confidence)
+    old_confidence = beside(table.columns, columns.old, columns.old_confidence)
     data = read(
         table,
         label=columns.label,
         id=columns.id,
         predictions=[*answers, *columns.also],
-        difficulty=hard.column,
+        difficulty=difficulty.column,
         cost=columns.cost,
         group=columns.group,
-        numbers=() if sure is None else (sure,),
+        numbers=() if old_confidence is None else (old_confidence,),
         inputs=columns.input,
         unlabelled=columns.unlabelled,
     )
-    client = made(config.api, data, columns.input)
-    keys = config.assess
-    settings = AssessSettings(
-        keys.method,
-        keys.levels,
-        keys.seed,
-        keys.mix,
-        Tolerance.read(keys.tolerance),
-        keys.confidence,
-        hard.words,
-        old_confidence=sure,
+    settings = replace(
+        config.assess,
+        difficulty=difficulty.words,
+        old_confidence=old_confidence,
         also=columns.also,
-        objective=Objective.read(keys.weights),
         cheap=cheap_column(columns),
-        target_error=keys.target_error,
-        decide=keys.decide,
-        canary=keys.canary,
-        fail_on=keys.fail_on,
-        canary_ok=keys.canary_ok,
-        strict=keys.strict,
     )
-    return Task(
-        config, data, client, data.predictions[columns.old] if columns.old else None, settings
-    )
+    client = made_client(config.api, data, columns.input)
+    old = data.predictions[columns.old] if columns.old else None
+    return Task(config, data, client, old, settings)
 
 
-def cheap_column(columns: Data) -> tuple[str, str] | None:
-    """Give what a cheap model may be trained on."""
+def cheap_column(columns: Columns) -> tuple[str, str] | None:
+    """Give what a cheap model may be trained on: text, image or sound, and its column."""
     found = [(kind, name) for kind in KINDS if (name := getattr(columns, kind)) is not None]
     if len(found) > 1:
         raise ConfigError(
@@ -114,15 +93,12 @@ def cheap_column(columns: Data) -> tuple[str, str] | None:
     return found[0] if found else None
 
 
-def made(api: Api, data: Dataset, inputs: tuple[str, ...]) -> Client:
+def made_client(api: Api, data: Dataset, inputs: tuple[str, ...]) -> Client:
     """Make the client, with secrets from the environment."""
     kind, _, argument = api.client.partition(":")
     if kind == "replay":
-        return ReplayClient(
-            data.predictions[argument],
-            checked(ReplayOptions, api.options, where="[api]"),
-            rows=data.rows,
-        )
+        options = checked(ReplayOptions, api.options, where="[api]")
+        return ReplayClient(data.predictions[argument], options, rows=data.rows)
     client = clients.make(api.client, api.options, Context(data.labels, inputs, os.environ))
     for name in client.columns:
         if name not in inputs:
@@ -133,7 +109,7 @@ def made(api: Api, data: Dataset, inputs: tuple[str, ...]) -> Client:
     return client
 
 
-def recorded(
+def recorded_data(
     config: Config, predictions: tuple[str, ...], *, difficulty: str | None = None
 ) -> Dataset:
     """Read the data with columns of recorded answers."""
@@ -150,20 +126,19 @@ def recorded(
 
 
 def assess_config(config: "Config | Path | str", **options: Any) -> Assessment:
-    """Assess as a configuration, or its file, says; options such as `progress` or `resume` are those of `assess`."""
+    """Assess as a configuration, or its file, says.
+
+    The options are those of `masa.assess`; they override what the configuration says.
+    """
     found = config if isinstance(config, Config) else Config.load(Path(config))
     ready = task(found)
-    return assess(
-        ready.data,
-        ready.client,
-        **{
-            "baseline": ready.old,
-            "budget": found.budget.queries,
-            "money": found.budget.money,
-            "settings": ready.settings,
-            "limits": found.limit(),
-            "name": found.name,
-            "store": found.store,
-            **options,
-        },
-    )
+    said = {
+        "baseline": ready.old,
+        "budget": found.budget.queries,
+        "money": found.budget.money,
+        "settings": ready.settings,
+        "limits": found.limits,
+        "name": found.name,
+        "store": found.store,
+    }
+    return assess(ready.data, ready.client, **{**said, **options})

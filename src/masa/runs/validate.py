@@ -3,12 +3,15 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from masa.data.baseline_answers import from_column, narrowed
+from masa.clients import Client
+from masa.data.baseline_answers import BaselineAnswers, from_column, narrowed
+from masa.data.dataset import Dataset
+from masa.data.strata import Strata
 from masa.errors import MasaError
-from masa.inference.method import Plan, stratified
+from masa.inference.method import Method, stratified
 from masa.records import amount
-from masa.runs.stored_baseline import compared
-from masa.runs.task import Task, worst_price
+from masa.runs.stored_baseline import find_baseline
+from masa.runs.task import Task
 from masa.storage import history
 from masa.storage.store import opened
 
@@ -35,18 +38,19 @@ class Validated:
     @property
     def text(self) -> str:
         """Tell it in a few lines."""
-        every = (
-            "only queries are counted"
-            if self.worst_cost is None
-            else f"asking every item costs at the most {self.worst_cost:g}"
-        )
-        limits = [f"{self.queries:,} queries"] if self.queries else []
-        limits += [f"{self.money:g} in money"] if self.money else []
+        cost = "only queries are counted"
+        if self.worst_cost is not None:
+            cost = f"asking every item costs at most {self.worst_cost:g}"
+        limits = []
+        if self.queries:
+            limits.append(f"{self.queries:,} queries")
+        if self.money:
+            limits.append(f"{self.money:g} in money")
         return "\n".join(
             [
                 f"data      {self.items:,} items, {self.labels:,} labels, {self.strata:,} strata",
                 f"method    {self.method}",
-                f"api       {self.client}; {every}",
+                f"api       {self.client}; {cost}",
                 f"budget    {' and '.join(limits) or 'none: masa will ask before it spends'}",
                 f"baseline  {self.baseline}",
                 "Nothing was asked, nothing was spent.",
@@ -54,52 +58,79 @@ class Validated:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Baseline:
+    """The baseline that a run would compare with, as far as there is one."""
+
+    data: Dataset
+    old: BaselineAnswers | None
+    words: str
+    notes: tuple[str, ...] = ()
+
+
 def validated(task: Task) -> Validated:
     """Check what a run would begin with."""
-    config, notes = task.config, list(task.data.notes)
-    old = (
-        None if task.old is None else from_column(task.data, task.old, task.settings.old_confidence)
-    )
-    found = (
-        f"the column {config.data.old!r}"
-        if config.data.old
-        else "none yet: masa baseline makes one"
-    )
-    data = task.data
-    if task.old is None and config.store.is_file():
-        with opened(config.store) as kept:
-            run = history.current(kept, config.name)
-            if run is not None:
-                found = f"run {run.id} of {run.created[:10]}"
-                try:
-                    data, old = narrowed(*compared(kept, data, task.client, None, name=config.name))
-                except MasaError as exc:
-                    notes.append(f"{exc.message} (a new masa baseline mends that)")
-                else:
-                    found += f", {len(old.places):,} answers"
-                    notes += old.notes
-    method = task.settings.method
-    if old is None:
-        strata, _ = stratified(data, None, task.settings)
-    else:
-        plan = Plan.of(data, old, task.settings)
-        method, strata = plan.method, plan.strata
-        notes += plan.notes
+    config = task.config
+    found = _baseline(task)
+    strata, method, method_notes = _strata(task, found)
+    notes = [*task.data.notes, *found.notes, *method_notes]
     budget = config.budget
-    if budget.queries is not None and budget.queries < 2 * len(strata) and method != "predictive":
+    few = budget.queries is not None and budget.queries < 2 * len(strata)
+    if few and method != "predictive":
         notes.append(
-            f"the budget of {budget.queries:,} queries cannot ask two items of each of the {len(strata):,} strata; "
-            f"raise it to {2 * len(strata):,} or more, or lower the levels"
+            f"the budget of {budget.queries:,} queries cannot ask two items of each of the "
+            f"{len(strata):,} strata; raise it to {2 * len(strata):,} or more, or lower the levels"
         )
+    worst_cost = None
+    if task.client.priced:
+        worst_cost = amount(worst_price(task.client, found.data))
     return Validated(
-        items=len(data),
-        labels=len(data.labels),
+        items=len(found.data),
+        labels=len(found.data.labels),
         strata=len(strata),
         method=method,
         client=str(task.client.describe().get("api", "")),
-        worst_cost=amount(worst_price(task.client, data)) if task.client.priced else None,
+        worst_cost=worst_cost,
         queries=budget.queries,
-        money=budget.money,
-        baseline=found,
+        money=None if budget.money is None else float(budget.money),
+        baseline=found.words,
         notes=tuple(notes),
     )
+
+
+def _baseline(task: Task) -> _Baseline:
+    config, data = task.config, task.data
+    if task.old is not None:
+        old = from_column(data, task.old, task.settings.old_confidence)
+        return _Baseline(data, old, f"the column {config.data.old!r}")
+    none_yet = _Baseline(data, None, "none yet: masa baseline makes one")
+    if not config.store.is_file():
+        return none_yet
+    with opened(config.store) as store:
+        run = history.current(store, config.name)
+        if run is None:
+            return none_yet
+        words = f"run {run.id} of {run.created[:10]}"
+        try:
+            data, old = narrowed(*find_baseline(store, data, task.client, None, name=config.name))
+        except MasaError as exc:
+            note = f"{exc.message} (a new masa baseline mends that)"
+            return _Baseline(task.data, None, words, (note,))
+    return _Baseline(data, old, f"{words}, {len(old.places):,} answers", old.notes)
+
+
+def _strata(task: Task, found: _Baseline) -> tuple[Strata, str, tuple[str, ...]]:
+    """Give the strata, the method and its notes."""
+    if found.old is None:
+        strata, _ = stratified(found.data, None, task.settings)
+        return strata, task.settings.method, ()
+    method = Method.of(found.data, found.old, task.settings)
+    return method.strata, method.name, method.notes
+
+
+def worst_price(client: Client, data: Dataset, *, repeat: int = 0) -> int:
+    """Give the most that asking about every item once, and the dearest ones again, can cost, in billionths."""
+    if not client.priced:
+        return 0
+    prices = [client.price(data.item(place)) for place in range(len(data))]
+    return sum(prices) + repeat * max(prices)

@@ -10,19 +10,21 @@ from masa.records import Codes, Floats, Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """How each of n answers came to be asked for."""
+    """How each of n answered items was drawn."""
 
     batch: Codes
-    """(n,)"""
+    """(n,) the number of its batch"""
     probability: Floats
-    """(n,) the inclusion probability, 0 for items drawn at random inside their stratum"""
+    """(n,) its inclusion probability, 0 for an item drawn at random inside its stratum"""
     size: Ints
-    """(n,) of its batch"""
+    """(n,) the number of items in its batch"""
 
     @classmethod
     def of(cls, draws: Sequence[tuple[int, float, int]]) -> "Draws":
-        """Take batches, chances and sizes as the journal has them."""
-        batch, chance, size = zip(*draws, strict=True)
+        """Take a batch, an inclusion probability and a batch size per item, as in the journal."""
+        batch, probability, size = zip(*draws, strict=True)
         return cls(
-            np.array(batch, np.int32), np.array(chance, np.float64), np.array(size, np.int64)
+            np.array(batch, np.int32),
+            np.array(probability, np.float64),
+            np.array(size, np.int64),
         )

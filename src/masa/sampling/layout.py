@@ -1,50 +1,58 @@
-"""The items as the kernels of predictive sampling see them."""
+"""The items as the kernels of predictive sampling take them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from masa.data.features import OTHER, VOCABULARY, Features, Words, prices, ranks
 from masa.data.strata import Strata
 from masa.records import ERROR, INVALID, UNLABELLED, Bools, Codes, Column, Floats, Ints, in_order
-from masa.sampling.kernels import predictive as kernel
+from masa.sampling.kernels.change_model import Cells, Goal, Items, Prior
+from masa.sampling.kernels.predictive import StrataLayout
 from masa.sampling.shrunken import designed
 from masa.settings import Objective
 
-BASE, RISES_WITH_DOUBT, SOONER_AT_THE_BOTTOM, DISAGREES = -4.5, -1.5, 1.0, 1.0
-"""The model before any answer: 1% change, more of the answers of little confidence, and where others disagree."""
+CONSTANT = -4.5
+"""The log odds of a change before any answer: about 1% of the answers change."""
+
+OF_CONFIDENCE, OF_LOWEST_CONFIDENCE, OF_DISAGREEMENT = -1.5, 1.0, 1.0
+"""The coefficients before any answer: answers of low confidence change more often, as do those that
+other predictions disagree with. They belong to the rank of the confidence, to exp(-5 rank), and to
+each of the other predictions."""
 
 SMALL = 10
-"""Items of one label and one old answer: with fewer they are weighed together with others of the label."""
+"""Cells with fewer items than this are weighted together with others of their label.
 
-CANARIES = 10
-"""Items that are asked because they are the likeliest to have changed, and at most one in so many of all."""
+A cell holds the items of one label and one baseline answer."""
 
-ONE_IN = 50
+CANARIES, ONE_IN = 10, 50
+"""The usual number of canaries, and the number of items that there must be for each of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """The items as the kernels see them."""
+    """The items as the kernels take them."""
 
     labels: tuple[str, ...]
     names: tuple[str, ...]
     """(P,) the answers"""
-    items: kernel.Items
-    cells: kernel.Cells
-    goal: kernel.Goal
-    prior: kernel.Prior
-    rest: kernel.Strata
-    """what is asked by once the old answers tell little"""
+    items: Items
+    cells: Cells
+    goal: Goal
+    prior: Prior
+    rest: StrataLayout
+    """what is drawn from after a switch to strata"""
     likeliest: Codes
-    """those that may be canaries, the likeliest to have changed first"""
+    """the items that may be canaries, the likeliest to have changed first"""
     canaries: Codes
     """the first of them"""
     old: Codes
-    """(N,) the old answer of each item, as a place in names"""
+    """(N,) the baseline answer of each item, as an index of names"""
     extra_variance: Floats | None = None
-    """(N,) what a residual adds to the variance for its share of the estimate, where the items stand for others besides"""
+    """(N,) the factor of a squared residual that is added to the variance, per share of the
+    estimate, where the items also represent others"""
 
     @classmethod
     def of(
@@ -64,127 +72,164 @@ class Layout:
     ) -> "Layout":
         """Lay the items out; weight (N,) is the share of each in the estimate, cost (N,) its price.
 
-        With groups (N,) each of them is to be known as well as the others, however small. Rest are the strata to go on with
-        once the old answers tell little, if that may be. There are so many canaries, or as many as usual.
+        With groups (N,) each group is to be estimated as precisely as the others, however small it
+        is. rest are the strata to switch to once the baseline answers predict little; without them
+        there is no switch. canaries is the number of canaries, 0 for the usual one.
         """
-        wanted = objective or Objective()
+        objective = objective or Objective()
         names = layout_names(label, features.old, new)
-        place = {name: code for code, name in enumerate(names)}
-        old = np.array([place[name] for name in features.old.values], np.int32)[features.old.codes]
-        right = np.array([place.get(name, -1) for name in label.values], np.int32)
+        code_of = {name: code for code, name in enumerate(names)}
+        old_codes = np.array([code_of[name] for name in features.old.values], np.int32)
+        old = old_codes[features.old.codes]
+        right = np.array([code_of.get(name, -1) for name in label.values], np.int32)
         labelled = np.array([name != UNLABELLED for name in label.values])[label.codes]
+        rank = _confidence_rank(features)
+        was_wrong = (right[label.codes] != old) & labelled
+        numbers, coefficients = _predictors(features, was_wrong, rank)
+        words = features.words or Words(np.zeros(len(old) + 1, np.int64), np.zeros(0, np.int32))
+        vocabulary = VOCABULARY if len(words.codes) else 0
         kinds, cell = np.unique(
             label.codes.astype(np.int64) * len(names) + old, return_inverse=True
         )
-        cell_label, cell_old = (
-            (kinds // len(names)).astype(np.int32),
-            (kinds % len(names)).astype(np.int32),
-        )
-        columns, prior = [((right[label.codes] != old) & labelled).astype(np.float64)], [BASE, 0.0]
-        rank = np.full(len(old), 0.5)
-        if features.confidence is not None:
-            rank = ranks(features.confidence)
-            columns += [rank, np.exp(-5.0 * rank)]
-            prior += [RISES_WITH_DOUBT, SOONER_AT_THE_BOTTOM]
-        columns += list(features.disagreeing().T)
-        prior += [DISAGREES] * len(features.also)
-        numbers = np.array(columns, np.float32).T.copy()
-        words = features.words or Words(np.zeros(len(old) + 1, np.int64), np.zeros(0, np.int32))
-        urge = weight / np.sqrt(prices(cost, len(old)))
-        if group is not None:
-            urge /= np.bincount(group.codes, weight, len(group.values))[group.codes] + 1e-300
-        strata = rest or Strata.build(label)
-        design = designed(strata, names, old=None, objective=wanted, cost=cost)
-        likeliest, sung = _likeliest(
-            numbers @ np.array(prior[1:]), weight > 0.0, labelled, canaries, seed
+        likeliest, count = _likeliest(
+            numbers @ coefficients, weight > 0.0, labelled, canaries, seed
         )
         return cls(
             labels=label.values,
             names=names,
-            items=kernel.Items(
+            items=Items(
                 cell=cell.astype(np.int32),
                 numbers=numbers,
                 word_start=words.start,
                 words=words.codes,
                 weight=weight,
-                urge=urge,
+                priority=_priority(weight, cost, group),
                 order=np.lexsort((rank, old, label.codes)).astype(np.int32),
             ),
-            cells=_cells(
-                cell_label,
-                cell_old,
-                right[cell_label],
-                np.bincount(cell, weight),
-                np.bincount(cell),
-            ),
-            goal=kernel.Goal(wanted.table(label.values, names), wanted.linear),
-            prior=kernel.Prior(np.array(prior), VOCABULARY if len(words.codes) else 0),
-            rest=kernel.Strata(
-                design, strata.items, strata.of(np.arange(len(old))), rest is not None
-            ),
+            cells=_cells(kinds, right, len(names), np.bincount(cell, weight), np.bincount(cell)),
+            goal=Goal(objective.table(label.values, names), objective.linear),
+            prior=Prior(np.concatenate(([CONSTANT], coefficients)), vocabulary),
+            rest=_strata_layout(label, rest, names, objective, cost),
             likeliest=likeliest,
-            canaries=likeliest[:sung],
+            canaries=likeliest[:count],
             old=old,
             extra_variance=extra_variance,
         )
 
     def left(self, places: Ints, batch: Codes) -> Ints:
-        """Give how many items that count were left before each batch (E,), of those asked (n,) with a batch (n,)."""
-        counts = self.items.urge > 0.0
-        asked = np.bincount(batch, counts[places]).astype(np.int64)
-        return int(np.count_nonzero(counts)) - np.concatenate(([0], np.cumsum(asked)[:-1]))
+        """Return how many items that may be drawn were left before each batch (E,).
+
+        From the items asked (n,), given by their places, and the batch of each (n,).
+        """
+        may_be_drawn = self.items.priority > 0.0
+        asked = np.bincount(batch, may_be_drawn[places]).astype(np.int64)
+        before = np.concatenate(([0], np.cumsum(asked)[:-1]))
+        return int(np.count_nonzero(may_be_drawn)) - before
 
     def targets(self, places: Ints, answers: Column) -> Codes:
-        """Give what the items at these places (n,) changed to (n,), from their answers, or -1 where they did not."""
-        place = {name: code for code, name in enumerate(self.names)}
-        other = place.get(OTHER, -1)
-        code = np.array([place.get(name, other) for name in answers.values], np.int32)[
-            answers.codes
-        ]
-        return np.where(code == self.old[places], -1, code).astype(np.int32)
+        """Return what the items at these places (n,) changed to, or -1 where they did not (n,).
+
+        answers are the new answers of these items.
+        """
+        code_of = {name: code for code, name in enumerate(self.names)}
+        other = code_of.get(OTHER, -1)
+        codes = np.array([code_of.get(name, other) for name in answers.values], np.int32)
+        new = codes[answers.codes]
+        return np.where(new == self.old[places], -1, new).astype(np.int32)
 
 
-def _cells(
-    label: Codes, old: Codes, right: Codes, weight: "Floats | Ints", size: Ints
-) -> kernel.Cells:
-    """Put the small cells (C,) of a label together, those that were right and those that were wrong."""
-    kind = np.where(
-        size < SMALL,
-        2 * label.astype(np.int64) + (right == old),
-        2 * (int(label.max()) + 1) + np.arange(len(label)),
+def _confidence_rank(features: Features) -> Floats:
+    """Return the rank of the confidence of each baseline answer (N,), 0.5 where there is none."""
+    if features.confidence is None:
+        return np.full(len(features.old.codes), 0.5)
+    return ranks(features.confidence)
+
+
+def _predictors(
+    features: Features, was_wrong: Bools, rank: Floats
+) -> tuple[npt.NDArray[np.float32], Floats]:
+    """Return numbers that may predict a change (N, D), and the prior coefficient of each (D,)."""
+    columns = [was_wrong.astype(np.float64)]
+    coefficients = [0.0]
+    if features.confidence is not None:
+        columns += [rank, np.exp(-5.0 * rank)]
+        coefficients += [OF_CONFIDENCE, OF_LOWEST_CONFIDENCE]
+    columns += list(features.disagreeing().T)
+    coefficients += [OF_DISAGREEMENT] * len(features.also)
+    return np.array(columns, np.float32).T.copy(), np.array(coefficients)
+
+
+def _priority(weight: Floats, cost: Floats | None, group: Column | None) -> Floats:
+    """Return the weight of each item (N,) in its group, over the square root of its price."""
+    priority = weight / np.sqrt(prices(cost, len(weight)))
+    if group is not None:
+        group_weight = np.bincount(group.codes, weight, len(group.values))
+        priority /= group_weight[group.codes] + 1e-300
+    return np.asarray(priority)
+
+
+def _cells(kinds: Ints, right: Codes, answers: int, weight: "Floats | Ints", size: Ints) -> Cells:
+    """Describe the cells (C,): kinds are their codes, label times answers plus baseline answer.
+
+    right (L,) is the right answer of each label. The small cells of a label whose baseline answer
+    is right form one group, those whose baseline answer is wrong another one.
+    """
+    label, old = (kinds // answers).astype(np.int32), (kinds % answers).astype(np.int32)
+    cell_right = right[label]
+    of_small = 2 * label.astype(np.int64) + (cell_right == old)
+    of_large = 2 * (int(label.max()) + 1) + np.arange(len(label))
+    _, group = np.unique(np.where(size < SMALL, of_small, of_large), return_inverse=True)
+    group_weight = np.bincount(group, weight).astype(np.float64)
+    return Cells(
+        label, old, cell_right, weight.astype(np.float64), group.astype(np.int32), group_weight
     )
-    _, group = np.unique(kind, return_inverse=True)
-    together = np.bincount(group, weight).astype(np.float64)
-    return kernel.Cells(
-        label, old, right, weight.astype(np.float64), group.astype(np.int32), together
-    )
+
+
+def _strata_layout(
+    label: Column,
+    rest: Strata | None,
+    names: tuple[str, ...],
+    objective: Objective,
+    cost: Floats | None,
+) -> StrataLayout:
+    """Lay out the strata to switch to; without any there is no switch and they are never used."""
+    strata = rest or Strata.build(label)
+    design = designed(strata, names, old=None, objective=objective, cost=cost)
+    stratum = strata.of(np.arange(len(strata.items)))
+    return StrataLayout(design, strata.items, stratum, may_switch=rest is not None)
 
 
 def layout_names(label: Column, old: Column, new: Sequence[str] = ()) -> tuple[str, ...]:
-    """Give the answers that the model knows: labels, old answers and reserved ones, and all others under one name."""
-    known = tuple(
-        name for name in in_order((*label.values, *old.values, *new)) if name != UNLABELLED
-    )
-    return (
-        known
-        if new
-        else (*(name for name in known if name not in (INVALID, ERROR)), INVALID, ERROR, OTHER)
-    )
+    """Return the answers that the model tells apart.
+
+    Without the names of the new answers: labels, baseline answers, the reserved ones, and one name
+    for all others.
+    """
+    every = in_order((*label.values, *old.values, *new))
+    known = tuple(name for name in every if name != UNLABELLED)
+    if new:
+        return known
+    plain = tuple(name for name in known if name not in (INVALID, ERROR))
+    return (*plain, INVALID, ERROR, OTHER)
 
 
 def _likeliest(
     likely: Floats, counts: Bools, labelled: Bools, wanted: int, seed: int
 ) -> tuple[Codes, int]:
-    """Give the items that have changed most likely before anything is known, the likeliest first, and how many are canaries.
+    """Return the items that may be canaries and how many of them are.
 
-    Of those (N,) that count, and of those without a label (N,), which can be asked for nothing else and so come first among
-    equals. Half of what may be asked is left to chance. Where all are alike there are none, if none are wanted.
+    likely (N,) is the log odds of a change before any answer; the likeliest items come first.
+    Canaries are items that count (N,) or are not labelled (N,). The latter are asked for no other
+    purpose, so they come first among equals. At most half of these items are canaries, so that the
+    others can be drawn at random. Where all items are equally likely and no number of canaries is
+    wanted, there are none.
     """
-    may = counts | ~labelled
-    half = int(np.count_nonzero(may)) // 2
-    count = min(wanted, half) if wanted else min(CANARIES, int(np.count_nonzero(may)) // ONE_IN)
+    eligible = counts | ~labelled
+    items = int(np.count_nonzero(eligible))
+    half = items // 2
+    count = min(wanted, half) if wanted else min(CANARIES, items // ONE_IN)
     if not wanted and labelled.all() and likely.min() == likely.max():
         count = 0
     luck = np.random.default_rng(seed % 2**63).random(len(likely))
-    order = np.lexsort((luck, labelled, -likely, ~may))
+    order = np.lexsort((luck, labelled, -likely, ~eligible))
     return order[:half].astype(np.int32), count

@@ -1,4 +1,8 @@
-"""Strata with shrunken variances: by label and old answer where those are known, else by what a cheap model makes of an item."""
+"""Choose items from strata with shrunken variances.
+
+The strata are by label and baseline answer where these are known, else by what a cheap model
+predicts for an item.
+"""
 
 import numpy as np
 
@@ -10,10 +14,12 @@ from masa.sampling.kernels.drawing import choose, pick, run_key, uniform
 from masa.settings import Objective
 
 SPARE = 64
-"""Answers that were never given before and are told apart."""
+"""How many answers that were never given before are told apart."""
 
-CAREFUL, BOLD = 40.0, 10.0
-"""Answers' worth of belief in the common variance: with old answers, where changes are rare and easily missed, and without."""
+WITH_BASELINE, WITHOUT_BASELINE = 40.0, 10.0
+"""How many answers the pooled variance counts for in the variance of a stratum.
+
+More with baseline answers, where changes are rare and easily missed."""
 
 
 def designed(
@@ -23,36 +29,40 @@ def designed(
     old: Column | None,
     objective: Objective,
     cost: Floats | None = None,
-) -> kernel.Design:
-    """Lay the strata out for the kernels, with the answers by these names; old (N,) are the old answers, if they are used."""
-    known = np.zeros((len(strata), len(names)))
+) -> kernel.ShrunkenDesign:
+    """Lay the strata out for the kernels, with the answers by these names.
+
+    old (N,) are the baseline answers, if they are used; cost (N,) is the price of each item.
+    """
+    baseline_share = np.zeros((len(strata), len(names)))
+    kappa = WITHOUT_BASELINE
     if old is not None:
-        code = _places(names, old)[old.codes[strata.items]]
-        np.add.at(known, (strata.of_position, code), 1.0)
-        known /= strata.size[:, None]
-    price = (
-        np.add.reduceat(prices(cost, len(strata.items))[strata.items], strata.start[:-1])
-        / strata.size
-    )
-    return kernel.Design(
+        kappa = WITH_BASELINE
+        code = _codes(names, old)[old.codes[strata.items]]
+        np.add.at(baseline_share, (strata.of_position, code), 1.0)
+        baseline_share /= strata.size[:, None]
+    item_price = prices(cost, len(strata.items))[strata.items]
+    mean_price = np.add.reduceat(item_price, strata.start[:-1]) / strata.size
+    return kernel.ShrunkenDesign(
         start=strata.start,
         weight=strata.weight,
-        urge=strata.weight / np.sqrt(price),
+        priority=strata.weight / np.sqrt(mean_price),
         label=strata.label,
-        known=known,
+        baseline_share=baseline_share,
         goal=objective.table(strata.labels, names),
         linear=objective.linear,
-        kappa=BOLD if old is None else CAREFUL,
+        kappa=kappa,
     )
 
 
-def _places(names: tuple[str, ...], column: Column) -> Codes:
-    place = {name: code for code, name in enumerate(names)}
-    return np.array([place[name] for name in column.values], np.int32)
+def _codes(names: tuple[str, ...], column: Column) -> Codes:
+    """Return the index in names of each value of a column."""
+    code_of = {name: code for code, name in enumerate(names)}
+    return np.array([code_of[name] for name in column.values], np.int32)
 
 
 class Shrunken:
-    """Choose items stratum by stratum; queries that were asked and not yet answered count as asked."""
+    """Choose items stratum by stratum; queries that are not yet answered count as asked."""
 
     def __init__(
         self,
@@ -64,11 +74,14 @@ class Shrunken:
         seed: int = 0,
     ) -> None:
         self.strata = strata
-        known = in_order((*strata.labels, *(() if old is None else old.values)))
+        known = in_order(strata.labels if old is None else (*strata.labels, *old.values))
         names = (*known, *(f"{OTHER}{number}" for number in range(SPARE)))
         self._code = {name: code for code, name in enumerate(known)}
-        self._last = len(names) - 1
-        self._before = None if old is None else _places(names, old)[old.codes]
+        self._last_code = len(names) - 1
+        self._baseline: Codes | None = None
+        """(N,) the code of the baseline answer of each item"""
+        if old is not None:
+            self._baseline = _codes(names, old)[old.codes]
         self._design = designed(
             strata, names, old=old, objective=objective or Objective(), cost=cost
         )
@@ -80,6 +93,7 @@ class Shrunken:
         self._asked = np.zeros(len(strata.items), np.bool_)
         self._answered = np.zeros(len(strata.items), np.bool_)
         self._drawn = np.zeros(len(strata), np.int64)
+        """(S,) draws from each stratum, those of items that were asked already included"""
 
     @property
     def pending(self) -> list[Query]:
@@ -88,7 +102,7 @@ class Shrunken:
         return [Query(int(item), int(self._stratum[self._position[item]])) for item in items]
 
     def ask(self, n: int = 1) -> list[Query]:
-        """Give the next n queries, fewer when nothing is left to ask."""
+        """Return the next n queries, fewer when nothing is left to ask."""
         queries: list[Query] = []
         while len(queries) < n:
             stratum = int(choose(self._state.tree, self._state.lead))
@@ -100,7 +114,7 @@ class Shrunken:
         return queries
 
     def sent(self, query: Query) -> None:
-        """Count a query as asked; `ask` does it by itself, a journal being read again does it here."""
+        """Count a query of the journal as asked; `ask` does this for its own queries."""
         position = self._position[query.item]
         if self._asked[position]:
             raise ValueError(f"item {query.item} was asked before")
@@ -110,10 +124,10 @@ class Shrunken:
         kernel.rescore(self._design, self._state, stratum)
 
     def known(self, item: int, prediction: str | None) -> None:
-        """Do not ask about an item that was drawn elsewhere, and learn from its answer, if that is there."""
+        """Never ask about an item that was drawn elsewhere; learn from its answer if known."""
         position = self._position[item]
         self._asked[position] = self._answered[position] = True
-        self._state.left[self._stratum[position]] -= 1
+        self._state.available[self._stratum[position]] -= 1
         if prediction is None:
             kernel.rescore(self._design, self._state, self._stratum[position])
         else:
@@ -124,7 +138,7 @@ class Shrunken:
         self._count(answer.item, answer.prediction)
 
     def tell(self, answer: Answer) -> None:
-        """Count an answer, and its query too where that was never asked here."""
+        """Count an answer, and also its query where that was never asked here."""
         position = self._position[answer.item]
         if not self._asked[position]:
             self.sent(Query(answer.item, -1))
@@ -132,21 +146,22 @@ class Shrunken:
         self._count(answer.item, answer.prediction)
 
     def _count(self, item: int, prediction: str) -> None:
-        # So many answers that were never given before are told apart; all others are taken for the last of them.
-        new = self._code.setdefault(prediction or INVALID, min(len(self._code), self._last))
-        old = -1 if self._before is None else int(self._before[item])
+        # Once all spare codes are taken, further new answers share the last one.
+        next_code = min(len(self._code), self._last_code)
+        new = self._code.setdefault(prediction or INVALID, next_code)
+        old = -1
+        if self._baseline is not None:
+            old = int(self._baseline[item])
         kernel.count(self._design, self._state, self._stratum[self._position[item]], new, old)
 
     def _draw(self, stratum: int) -> int:
-        """Give the next item of a stratum, passing over those that a journal says were asked."""
-        first, last = int(self.strata.start[stratum]), int(self.strata.start[stratum + 1])
+        """Return the next item of a stratum, skipping those that were asked already."""
+        first = int(self.strata.start[stratum])
+        size = int(self.strata.start[stratum + 1]) - first
         while True:
             draw = self._drawn[stratum]
-            position = int(
-                pick(
-                    self._state.order, first, last - first, draw, uniform(self._key, stratum, draw)
-                )
-            )
+            u = uniform(self._key, stratum, draw)
+            position = int(pick(self._state.order, first, size, draw, u))
             self._drawn[stratum] += 1
             if not self._asked[position]:
                 return int(self.strata.items[position])

@@ -1,4 +1,4 @@
-"""Decide what to ask next: a state machine that is told answers and never sees an API."""
+"""The methods of the paper: which item to ask next, from blocks or strata."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,93 +14,112 @@ from masa.sampling.kernels import drawing as kernel
 METHODS = ("uniform", "post-stratified", "stratified", "masa", "optimal")
 
 MOST_EXPLORATION = 1e12
-"""More would let a score overtake strata that have not been asked twice."""
+"""With more, the score of a stratum could exceed that of one that has not been asked twice."""
 
-BARELY = 1e-300
-"""A weight that earns a stratum its first query and no second one while any other stratum wants it."""
+SMALLEST_WEIGHT = 1e-300
+"""The least weight in the optimal allocation: enough for the first query of a stratum, but not for
+a second one while any other stratum has a larger weight."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """How a method draws from strata and adds up what it finds."""
+class Scheme:
+    """How a method draws from strata and adds up the answers."""
 
     design: kernel.Design
     rule: kernel.Rule
     group: Codes
-    """(S,) the group each stratum is averaged in"""
+    """(S,) the group that each stratum is averaged in"""
     factor: Floats
-    """(S,) what one of its answers weighs, relative to the share of its group"""
+    """(S,) the weight of one of its answers, relative to the weight of its group"""
 
 
-def plan(
+def scheme(
     strata: Strata,
     method: str,
     *,
     replacement: bool = False,
     a: float = 1.0,
     uncertainty: Floats | None = None,
-) -> Plan:
-    """Lay out a method; `optimal` needs the true uncertainty score of each stratum (S,)."""
+) -> Scheme:
+    """Lay out a method; `optimal` needs the true uncertainty score of each stratum (S,).
+
+    a is how much the paper's rule explores.
+    """
     if method not in METHODS:
-        close = get_close_matches(method, METHODS, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"the methods are {', '.join(METHODS)}"
-        raise UsageError(f"there is no method {method!r}", hint=hint)
+        raise _unknown_method(method)
     if not 0.0 <= a <= MOST_EXPLORATION:
-        raise UsageError(f"a is {a:g}", hint=f"give a number from 0 to {MOST_EXPLORATION:g}")
-    count = len(strata)
-    every, whole = np.arange(count), np.ones(1)
-    # Blocks and groups name the strata they begin with: one, one a label that has items, or one a stratum.
-    one, by_label, by_stratum = (
-        np.zeros(1, np.int64),
-        np.unique(strata.label, return_index=True)[1],
-        every,
-    )
-    groups = {"uniform": one, "stratified": by_label}.get(method, by_stratum)
-    blocks = {"uniform": one, "post-stratified": one, "stratified": by_label}.get(
-        method, by_stratum
-    )
-    group_weight = np.add.reduceat(strata.weight, groups)
-    owner = one if method == "uniform" else strata.label[groups].astype(np.int64)
-    block_weight = whole if len(blocks) == 1 else group_weight
-    if method == "optimal":
-        if uncertainty is None:
-            raise UsageError(
-                "the optimal method must know the answers before it asks",
-                hint="use it in replays, where they are recorded; else use masa",
-            )
-        block_weight = np.where(
-            strata.weight > 0.0, np.maximum(strata.weight * np.sqrt(uncertainty), BARELY), 0.0
+        raise UsageError(
+            f"the exploration a is {a:g}", hint=f"give a number from 0 to {MOST_EXPLORATION:g}"
         )
+    # A block or a group is given by its first stratum: there is one in total, one per label that
+    # has items, or one per stratum.
+    one, each = np.zeros(1, np.int64), np.arange(len(strata))
+    groups = blocks = each
+    if method == "uniform":
+        groups = blocks = one
+    elif method == "post-stratified":
+        blocks = one
+    elif method == "stratified":
+        groups = blocks = np.unique(strata.label, return_index=True)[1]
+    group_weight = np.add.reduceat(strata.weight, groups)
+    group_owner = strata.label[groups].astype(np.int64)
+    factor = np.ones(len(strata))
+    if method == "uniform":
+        group_owner = one
+        factor = strata.weight / (strata.size / strata.start[-1])
+    block_weight = np.ones(1) if len(blocks) == 1 else group_weight
+    if method == "optimal":
+        block_weight = _optimal_weight(strata, uncertainty)
     codes = {"masa": kernel.MASA, "optimal": kernel.OPTIMAL}
-    share_of_items = strata.size / strata.start[-1]
-    return Plan(
+    return Scheme(
         design=kernel.Design(
             start=np.append(strata.start[blocks], strata.start[-1]),
             block_weight=block_weight,
             group_weight=group_weight,
-            group_owner=owner,
+            group_owner=group_owner,
         ),
         rule=kernel.Rule(codes.get(method, kernel.EQUAL), float(a), replacement),
-        group=(np.searchsorted(groups, every, side="right") - 1).astype(np.int32),
-        factor=strata.weight / share_of_items if method == "uniform" else np.ones(count),
+        group=(np.searchsorted(groups, each, side="right") - 1).astype(np.int32),
+        factor=factor,
     )
 
 
+def _unknown_method(method: str) -> UsageError:
+    hint = f"the methods are {', '.join(METHODS)}"
+    close = get_close_matches(method, METHODS, 1)
+    if close:
+        hint = f"did you mean {close[0]!r}?"
+    return UsageError(f"there is no method {method!r}", hint=hint)
+
+
+def _optimal_weight(strata: Strata, uncertainty: Floats | None) -> Floats:
+    """Return the weight of each stratum (S,) times the root of its true uncertainty score (S,)."""
+    if uncertainty is None:
+        raise UsageError(
+            "the method optimal needs to know all answers before it asks",
+            hint="use it in replays, where the answers are recorded; elsewhere use masa",
+        )
+    weight = np.maximum(strata.weight * np.sqrt(uncertainty), SMALLEST_WEIGHT)
+    return np.where(strata.weight > 0.0, weight, 0.0)
+
+
 def counted(strata: Strata, places: Ints, answers: Column) -> Tally:
-    """Count answers about these places (n,), given as a column of their own, as if they had been drawn stratum by stratum."""
+    """Count the answers about the items at these places (n,), as if drawn stratum by stratum.
+
+    answers (n,) is a column over these places.
+    """
     stratum = strata.of(places).astype(np.int64)
     cells, counts = np.unique(stratum * len(answers.values) + answers.codes, return_counts=True)
-    of, prediction = np.divmod(cells, len(answers.values))
+    cell_stratum, prediction = np.divmod(cells, len(answers.values))
     answered = np.bincount(stratum, minlength=len(strata)).astype(np.int64)
-    laid_out = plan(strata, "masa")
     return Tally(
         labels=strata.labels,
         predictions=answers.values,
-        group_share=kernel.group_shares(laid_out.design, answered),
+        group_share=kernel.group_shares(scheme(strata, "masa").design, answered),
         group_answers=answered,
-        cell_stratum=of.astype(np.int32),
-        cell_group=of.astype(np.int32),
-        cell_label=strata.label[of],
+        cell_stratum=cell_stratum.astype(np.int32),
+        cell_group=cell_stratum.astype(np.int32),
+        cell_label=strata.label[cell_stratum],
         cell_prediction=prediction.astype(np.int32),
         cell_factor=np.ones(len(cells)),
         counts=counts.astype(np.int32),
@@ -108,7 +127,7 @@ def counted(strata: Strata, places: Ints, answers: Column) -> Tally:
 
 
 def theory_a(labels: int, levels: int, queries: int) -> float:
-    """Give the exploration that the paper's theorem asks for.
+    """Return the exploration parameter a that the paper's theorem needs.
 
     >>> round(theory_a(labels=2, levels=3, queries=2000), 1)
     19.6
@@ -117,10 +136,10 @@ def theory_a(labels: int, levels: int, queries: int) -> float:
 
 
 class Sampler:
-    """Choose items to ask the API about, and count what it answers.
+    """Choose items to ask the API about, and count its answers.
 
-    Queries that were asked and not yet answered count as asked. The state depends on which items were asked and what was
-    answered, not on the order, so it can be rebuilt by telling it recorded answers.
+    Queries that are not yet answered count as asked. The state depends on which items were asked
+    and what was answered, not on the order, so it can be rebuilt by telling it recorded answers.
 
     >>> from masa.records import Column
     >>> strata = Strata.build(Column("label", ("cat", "dog"), np.array([0, 1, 0, 1, 0], np.int32)))
@@ -143,20 +162,24 @@ class Sampler:
     ) -> None:
         self.strata = strata
         self.method = method
-        self._plan = plan(strata, method, replacement=replacement, a=a, uncertainty=uncertainty)
+        self._scheme = scheme(strata, method, replacement=replacement, a=a, uncertainty=uncertainty)
         self._key = np.uint64(kernel.run_key(seed, 0))
         self._position = np.empty(len(strata.items), np.int64)
         self._position[strata.items] = np.arange(len(strata.items))
         self._stratum = strata.of_position
         self._block = np.repeat(
-            np.arange(len(self._plan.design.block_weight)), np.diff(self._plan.design.start)
+            np.arange(len(self._scheme.design.block_weight)), np.diff(self._scheme.design.start)
         )
         self._asks = np.zeros(len(strata.items), np.int64)
+        """(N,) how often each position was asked"""
         self._tells = np.zeros(len(strata.items), np.int64)
+        """(N,) how often each position was answered"""
         self._cells: dict[tuple[int, str], int] = {}
-        self._state = kernel.new_state(self._plan.design, len(strata.items), cells=64)
-        self._drawn = np.zeros(len(self._plan.design.block_weight), np.int64)
-        kernel.plant(self._plan.design, self._plan.rule, self._state)
+        """the cell of each stratum and prediction"""
+        self._state = kernel.new_state(self._scheme.design, len(strata.items), cells=64)
+        self._drawn = np.zeros(len(self._scheme.design.block_weight), np.int64)
+        """(B,) draws from each block, those of items that were asked already included"""
+        kernel.plant(self._scheme.design, self._scheme.rule, self._state)
 
     @property
     def asked(self) -> int:
@@ -165,17 +188,17 @@ class Sampler:
 
     @property
     def answered(self) -> int:
-        """How many answers came."""
+        """How many answers were received."""
         return int(self._state.answered.sum())
 
     @property
     def pending(self) -> list[Query]:
-        """The queries that were asked and not answered, one each, in the order of their items."""
+        """The queries that were asked and not answered, one per item, in the order of items."""
         items = np.sort(self.strata.items[np.flatnonzero(self._asks > self._tells)])
         return [Query(int(item), int(self._stratum[self._position[item]])) for item in items]
 
     def ask(self, n: int = 1) -> list[Query]:
-        """Give the next n queries, fewer when nothing is left to ask."""
+        """Return the next n queries, fewer when nothing is left to ask."""
         queries: list[Query] = []
         while len(queries) < n:
             block = int(kernel.choose(self._state.tree, self._state.lead))
@@ -188,21 +211,22 @@ class Sampler:
         return queries
 
     def sent(self, query: Query) -> None:
-        """Count a query as asked; `ask` does it by itself, a journal being read again does it here."""
+        """Count a query of the journal as asked; `ask` does this for its own queries."""
         position = self._locate(query.item)
-        if self._asks[position] and not self._plan.rule.replacement:
+        if self._asks[position] and not self._scheme.rule.replacement:
             raise ValueError(f"item {query.item} was asked before")
         block = self._block[position]
         self._asks[position] += 1
         self._state.issued[block] += 1
-        kernel.rescore(self._plan.design, self._plan.rule, self._state, block)
+        kernel.rescore(self._scheme.design, self._scheme.rule, self._state, block)
 
     def tell(self, answer: Answer) -> None:
-        """Count an answer, and its query too where that was never asked here."""
+        """Count an answer, and also its query where that was never asked here."""
         if not isinstance(answer.prediction, str):
             raise TypeError(
-                f"the answer about item {answer.item} is {answer.prediction!r}; tell text, "
-                f"or {INVALID!r} for one that cannot be read and {ERROR!r} for a call that failed for good"
+                f"the answer about item {answer.item} is {answer.prediction!r}, not text; use "
+                f"{INVALID!r} for an answer that cannot be read as a label and {ERROR!r} for an "
+                "item that failed for good"
             )
         position = self._locate(answer.item)
         stratum = int(self._stratum[position])
@@ -211,19 +235,20 @@ class Sampler:
         self._tells[position] += 1
         cell = self._cells.setdefault((stratum, answer.prediction or INVALID), len(self._cells))
         if cell == len(self._state.counts):
+            # Which predictions there are is known only when they come.
             grown = np.concatenate((self._state.counts, np.zeros_like(self._state.counts)))
             self._state = self._state._replace(counts=grown)
         kernel.count(
             self._state.pairs,
             self._state.counts,
             self._state.answered,
-            self._plan.group[stratum],
+            self._scheme.group[stratum],
             cell,
         )
-        kernel.rescore(self._plan.design, self._plan.rule, self._state, self._block[position])
+        kernel.rescore(self._scheme.design, self._scheme.rule, self._state, self._block[position])
 
     def tally(self) -> Tally:
-        """Give the counts, in an order that does not depend on the order of the answers."""
+        """Return the counts, in an order that does not depend on the order of the answers."""
         cells = sorted(self._cells)
         predictions = tuple(sorted({prediction for _, prediction in cells}))
         code = {prediction: j for j, prediction in enumerate(predictions)}
@@ -231,36 +256,33 @@ class Sampler:
         return Tally(
             labels=self.strata.labels,
             predictions=predictions,
-            group_share=kernel.group_shares(self._plan.design, self._state.answered),
+            group_share=kernel.group_shares(self._scheme.design, self._state.answered),
             group_answers=self._state.answered.copy(),
             cell_stratum=stratum,
-            cell_group=self._plan.group[stratum],
+            cell_group=self._scheme.group[stratum],
             cell_label=self.strata.label[stratum],
             cell_prediction=np.array([code[prediction] for _, prediction in cells], np.int32),
-            cell_factor=self._plan.factor[stratum],
+            cell_factor=self._scheme.factor[stratum],
             counts=self._state.counts[[self._cells[cell] for cell in cells]],
         )
 
     def _draw(self, block: int) -> int:
-        """Give the position of the next draw from a block, passing over items that a journal says were asked."""
-        start = self._plan.design.start
+        """Return the position of the next draw from a block, skipping items asked already."""
+        start = self._scheme.design.start
         first, size = int(start[block]), int(start[block + 1] - start[block])
+        if self._scheme.rule.replacement:
+            u = kernel.uniform(self._key, block, self._state.issued[block])
+            return first + int(u * size)
         while True:
-            if self._plan.rule.replacement:
-                return first + int(
-                    kernel.uniform(self._key, block, self._state.issued[block]) * size
-                )
             draw = self._drawn[block]
-            position = int(
-                kernel.pick(
-                    self._state.order, first, size, draw, kernel.uniform(self._key, block, draw)
-                )
-            )
+            u = kernel.uniform(self._key, block, draw)
+            position = int(kernel.pick(self._state.order, first, size, draw, u))
             self._drawn[block] += 1
             if not self._asks[position]:
                 return position
 
     def _locate(self, item: int) -> int:
         if not 0 <= item < len(self._position):
-            raise ValueError(f"there is no item {item}")
+            last = len(self._position) - 1
+            raise ValueError(f"there is no item {item}; items are numbered from 0 to {last}")
         return int(self._position[item])

@@ -1,10 +1,12 @@
 """How to assess: the settings of one assessment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from masa.errors import UsageError
+from masa.settings.kinds import Kind, flag, mix, number, one_of, whole
 from masa.settings.objective import Objective
+from masa.settings.setting import check, setting
 from masa.settings.tolerance import Tolerance
 
 METHODS = (
@@ -17,76 +19,96 @@ METHODS = (
     "stratified",
     "uniform",
 )
+"""The methods that can ask an API."""
 
-FAIL_ON = ("any", "worse")
-
-SUREST = 0.999999
-"""The largest confidence: of what is surer than that no number of answers tells."""
-
-"""Which changes end a command with exit code 1."""
+MIX = mix()
+LEVELS = whole("K", 1, 100)
+SEED = whole("S", 0, 2**63 - 1)
+CONFIDENCE = number(
+    "P", "give a share from 0.5 to 0.999999, such as 0.95 or 95%", low=0.5, high=0.999999
+)
+"""Beyond 0.999999 no number of answers that can be paid for says anything."""
+TARGET_ERROR = number(
+    "E", "give a share from 0.000001 to less than 1, such as 0.005 or 0.5%", low=1e-6, high=0.999999
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How to assess; what makes two commands the same."""
+class Shared:
+    """What assessments and replays of them share."""
 
-    method: str = "auto"
-    levels: int = 3
-    seed: int = 0
-    mix: Mapping[str, float] | None = None
-    tolerance: Tolerance = field(default_factory=Tolerance)
-    confidence: float = 0.95
+    levels: int = setting(3, LEVELS, "Difficulty levels inside each label.")
+    seed: int = setting(0, SEED, "Same seed, same choice of items.", default_words="0")
+    mix: Mapping[str, float] | None = setting(
+        None, MIX, "Mix of labels to estimate for: label=share,... or a JSON file."
+    )
+    weights: Objective = setting(
+        Objective,
+        Kind("W", Objective.read),
+        "What to measure: 'accuracy', or a JSON file of weights or costs by label and prediction.",
+        default_words="all entries of the matrix alike",
+    )
+    tolerance: Tolerance = setting(
+        Tolerance,
+        Kind("T", Tolerance.read),
+        "Change that does not matter: 1% of accuracy; or recall=, precision=, entry=, cost=.",
+        default_words="0.01",
+    )
+    confidence: float = setting(
+        0.95, CONFIDENCE, "Confidence of intervals; share of replays within an error: 0.95 or 95%."
+    )
+    strict: bool = setting(
+        False, flag(), "Intervals that hold at all times at once; takes about twice the queries."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(Shared):
+    """How to assess: what `[assess]` in masa.toml and the options of `masa assess` say.
+
+    >>> Settings(tolerance="recall=5%").tolerance.limits
+    {'recall': 0.05}
+    >>> Settings(levels=0)
+    Traceback (most recent call last):
+    masa.errors.UsageError: levels is 0
+    """
+
+    method: str = setting(
+        "auto", one_of("NAME", *METHODS), f"How items are chosen: {', '.join(METHODS)}."
+    )
+    target_error: float | None = setting(
+        None, TARGET_ERROR, "Stop once the error of the shift is at most this: 0.005 or 0.5%."
+    )
+    decide: bool = setting(False, flag(), "Stop as soon as the verdict is certain.")
+    canary: int = setting(
+        0, whole("N", 0), "Ask the N most telling items first; go on only if one of them changed."
+    )
+    canary_ok: bool = setting(False, flag(), "A canary that saw no change is exit code 0, not 3.")
+    fail_on: str = setting(
+        "any", one_of("WHAT", "any", "worse"), "Changes that are exit code 1: any or worse."
+    )
     difficulty: str = ""
     """what the data's difficulty is, in words"""
     old_confidence: str | None = None
-    """the data's column with the confidence of the old answers, where those are a column too"""
+    """the column with the confidence of the baseline answers, where those are a column too"""
     also: tuple[str, ...] = ()
     """columns with answers that are free, a cheap model's first"""
-    objective: Objective = field(default_factory=Objective)
-    target_error: float | None = None
-    decide: bool = False
-    canary: int = 0
-    """queries after which to go on only if something changed"""
-    fail_on: str = "any"
-    canary_ok: bool = False
-    strict: bool = False
-    """whether intervals are to hold at all times at once"""
     cheap: tuple[str, str] | None = None
-    """text, image or sound, and the column of it: a cheap model is trained where nothing tells easy items from hard ones"""
+    """text, image or sound, and the column of it that a cheap model may be trained on"""
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UsageError(
-                f"there is no method {self.method!r} for live queries",
-                hint=f"there are {', '.join(METHODS)}",
-            )
-        if not (isinstance(self.seed, int) and -(2**63) <= self.seed < 2**63):
-            raise UsageError(
-                f"seed is {self.seed}", hint="give a whole number of at most 18 digits"
-            )
-        if not 0.5 <= self.confidence <= SUREST:
-            raise UsageError(
-                f"confidence is {self.confidence}",
-                hint=f"give a share from 0.5 to {SUREST}, such as 0.95 or 95%",
-            )
+        check(self)
         if self.method == "uniform" and self.mix is not None:
             raise UsageError(
-                "the method uniform knows no other mix of labels",
+                "the method uniform cannot estimate for another mix of labels",
                 hint="use post-stratified, or leave out the mix",
-            )
-        if self.fail_on not in FAIL_ON:
-            raise UsageError(f"fail_on is {self.fail_on!r}", hint=f"give {' or '.join(FAIL_ON)}")
-        if self.canary < 0:
-            raise UsageError(
-                f"canary is {self.canary}", hint="give a number of queries, such as 40"
             )
         if self.canary_ok and not self.canary:
             raise UsageError(
                 "canary-ok means nothing without a canary", hint="give --canary 40, say, as well"
             )
-        if "cost" in self.tolerance.limits and (
-            not self.objective.linear or self.objective.accuracy
-        ):
+        costs_known = self.weights.linear and not self.weights.accuracy
+        if "cost" in self.tolerance.limits and not costs_known:
             raise UsageError(
                 "a tolerance on the cost of mistakes needs to know what they cost",
                 hint='give --weights FILE with {"cost": {"label": {"prediction": 5}}}',

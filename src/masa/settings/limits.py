@@ -2,32 +2,40 @@
 
 from dataclasses import dataclass
 
-from masa.errors import UsageError
+from masa.settings.kinds import number, rate, whole
+from masa.settings.setting import check, setting
+
+RATE = rate()
+SECONDS = number("S", "give a number of seconds above 0", low=0.0, high=1e9, above=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How hard an API may be pressed, and for how long a failing one is borne with."""
+    """How hard an API may be pressed, and how long a failing one is tolerated: `[limits]`."""
 
-    concurrency: int = 64
-    """calls under way at the most"""
-    rate: float | None = None
-    """calls a second at the most"""
-    tries: int = 6
-    """calls about one item that may fail before it counts as failed for good"""
-    patience: float = 300.0
-    """seconds without any answer after which a run stops"""
-    failures: float = 0.3
-    """the share of items failing for good that stops a run"""
+    concurrency: int = setting(
+        64, whole("N", 1, 10_000), "Calls under way at most; below that it adapts to the API."
+    )
+    rate: float | None = setting(None, RATE, "Calls per second at most: 5, 500/s or 600/min.")
+    tries: int = setting(
+        6,
+        whole("N", 1, 100),
+        "Calls about one item that may fail before the item counts as failed.",
+    )
+    patience: float = setting(
+        300.0, SECONDS, "Seconds without any answer after which a run stops.", default_words="300"
+    )
+    failures: float = setting(
+        0.3,
+        number("F", "give a share above 0, such as 0.3", low=0.0, high=1.0, above=True),
+        "Share of the last 50 items failing for good that stops a run.",
+    )
     first_wait: float = 0.5
     """seconds before the first retry; doubled for each one after it"""
     longest_wait: float = 60.0
+    """seconds before a retry at most"""
     longest_call: float = 3700.0
-    """seconds after which a client that has no time limit of its own is not waited for any longer"""
+    """seconds after which a client without a time limit of its own is given up"""
 
     def __post_init__(self) -> None:
-        if self.concurrency < 1 or self.tries < 1 or (self.rate is not None and not self.rate > 0):
-            raise UsageError(
-                "limits that cannot be kept",
-                hint="concurrency and tries are 1 or more, a rate is above 0",
-            )
+        check(self)

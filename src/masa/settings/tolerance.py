@@ -9,10 +9,16 @@ from masa.errors import UsageError
 KINDS = ("accuracy", "recall", "precision", "entry", "cost")
 """What a tolerance may be on."""
 
+IN_WORDS = {
+    "recall": "recall of any label",
+    "precision": "precision of any label",
+    "entry": "any entry",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How large a change may be that does not matter, of one thing or of several."""
+    """How large a change may be that does not matter, of one quantity or of several."""
 
     limits: Mapping[str, float] = field(default_factory=lambda: {"accuracy": 0.01})
 
@@ -25,70 +31,70 @@ class Tolerance:
         >>> Tolerance.read(0.02).limits
         {'accuracy': 0.02}
         """
-        if given is None:
-            return cls()
         if isinstance(given, Tolerance):
             return given
+        if given is None:
+            return cls()
         if isinstance(given, str):
-            parts = [part.strip().partition("=") for part in given.split(",") if part.strip()]
-            named = [
-                (kind.strip() if sign else "accuracy", value if sign else kind)
-                for kind, sign, value in parts
-            ]
-            given = dict(named)
-            if len(given) < len(named):
-                twice = next(
-                    kind for kind, _ in named if sum(kind == other for other, _ in named) > 1
-                )
-                raise UsageError(
-                    f"there is more than one tolerance on {twice}",
-                    hint="give each once, as accuracy=1%,recall=5%",
-                )
+            given = _pairs(given)
         if not isinstance(given, Mapping):
             given = {"accuracy": given}
-        strange = [kind for kind in given if kind not in KINDS]
-        if strange or not given:
-            what = (
-                f"there is no tolerance on {strange[0]!r}" if strange else "the tolerance is empty"
-            )
-            raise UsageError(what, hint=f"give 0.01, or one of {', '.join(KINDS)} as recall=0.05")
+        known = f"give 0.01, or one of {', '.join(KINDS)} as recall=0.05"
+        if not given:
+            raise UsageError("the tolerance is empty", hint=known)
+        for kind in given:
+            if kind not in KINDS:
+                raise UsageError(f"there is no tolerance on {kind!r}", hint=known)
         return cls({str(kind): _limit(str(kind), value) for kind, value in given.items()})
 
     @property
     def words(self) -> str:
         """What may change by how much."""
-        several = {
-            "recall": "recall of any label",
-            "precision": "precision of any label",
-            "entry": "any entry",
-        }
-        return ", ".join(
-            f"{limit:g} of the cost of mistakes"
-            if kind == "cost"
-            else f"{100 * limit:g} points of {several.get(kind, kind)}"
-            for kind, limit in self.limits.items()
-        )
+        parts = []
+        for kind, limit in self.limits.items():
+            if kind == "cost":
+                parts.append(f"{limit:g} of the cost of mistakes")
+            else:
+                parts.append(f"{100 * limit:g} points of {IN_WORDS.get(kind, kind)}")
+        return ", ".join(parts)
 
     def to_json(self) -> "float | dict[str, float]":
-        """Give a number where it is the accuracy's alone."""
-        return self.limits["accuracy"] if set(self.limits) == {"accuracy"} else dict(self.limits)
+        """Give a number where there is a tolerance on accuracy alone."""
+        if set(self.limits) == {"accuracy"}:
+            return self.limits["accuracy"]
+        return dict(self.limits)
+
+
+def _pairs(given: str) -> dict[str, str]:
+    """Split a text such as "accuracy=1%,recall=5%"; a number alone is of accuracy."""
+    found: dict[str, str] = {}
+    for part in given.split(","):
+        if not part.strip():
+            continue
+        kind, equals, value = part.strip().partition("=")
+        if not equals:
+            kind, value = "accuracy", kind
+        if kind.strip() in found:
+            raise UsageError(
+                f"there is more than one tolerance on {kind.strip()}",
+                hint="give each once, as accuracy=1%,recall=5%",
+            )
+        found[kind.strip()] = value
+    return found
 
 
 def _limit(kind: str, value: Any) -> float:
-    hint = (
-        "give a share such as 0.01 or 1%, one point"
-        if kind != "cost"
-        else "give a number of 0 or more"
-    )
+    """Read one limit: a share below 1, or any number of 0 or more for the cost of mistakes."""
+    hint, highest = "give a share such as 0.01 or 1%, one point", 1.0
+    if kind == "cost":
+        hint, highest = "give a number of 0 or more", float("inf")
     try:
-        text = value.strip() if isinstance(value, str) else value
-        limit = (
-            float(text[:-1]) / 100.0
-            if isinstance(text, str) and text.endswith("%")
-            else float(text)
-        )
-    except (TypeError, ValueError) as exc:
+        text = str(value).strip()
+        limit = float(text.removesuffix("%"))
+        if text.endswith("%"):
+            limit /= 100.0
+    except ValueError as exc:
         raise UsageError(f"the tolerance on {kind} is {value!r}", hint=hint) from exc
-    if not 0.0 <= limit < (1.0 if kind != "cost" else float("inf")):
+    if not 0.0 <= limit < highest:
         raise UsageError(f"the tolerance on {kind} is {value}", hint=hint)
     return limit

@@ -13,15 +13,34 @@ import sqlalchemy as sql
 
 from masa.errors import UsageError
 from masa.records import Ints
-from masa.storage.store import Store, baseline, data, run
+from masa.storage.schema import baseline, data, run
+from masa.storage.store import Store
 
 FRESH_DAYS = 7
-"""An unfinished run that was last touched longer ago is not gone on with by itself: the API may have changed meanwhile."""
+"""An unfinished run that was last touched earlier is not resumed unless the user asks for it.
+
+The API may have changed meanwhile.
+"""
+
+MOST_NAMED = 8
+"""The most runs that a message lists."""
+
+MAX_NUMBER = 2**63
+"""SQLite's integers are below this."""
+
+COMPARED = {
+    "api": "the API",
+    "prompt": "the prompt or body",
+    "parser": "how answers are read",
+    "labels": "the labels",
+    "input": "the input columns",
+}
+"""What must be the same in two runs, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run as it stands in the store."""
+    """One run: a row of the table."""
 
     id: int
     name: str
@@ -40,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a run is, before it has a number."""
+    """A run before it is stored and has a number."""
 
     name: str
     kind: str
@@ -59,91 +78,94 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The run to work on, and how it was come by."""
+    """The run to work on."""
 
     run: Run
     resumed: bool = False
     too_old: Run | None = None
-    """an unfinished run of the same command that was left alone"""
+    """an unfinished run of the same command that is too old to be resumed"""
 
 
 def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
-    """Write a new run down, or find the unfinished one of the same command unless a fresh one is wanted.
+    """Store a new run, or find the unfinished run of the same command unless `fresh`.
 
-    Both in one transaction: of two processes that start together the second finds the first one's run.
+    Both happen in one transaction: of two processes that start at the same time, the second finds
+    the run of the first.
     """
-    now = _now()
-    row: dict[str, Any] = {
-        "name": draft.name,
-        "kind": draft.kind,
-        "created": now,
-        "touched": now,
-        "data": draft.data,
-    }
-    row |= {"identity": draft.identity, "baseline": draft.baseline}
-    row |= {"settings": dict(draft.settings), "comparable": dict(draft.comparable)}
-    same = sql.select(run).where(run.c.identity == draft.identity).order_by(run.c.id.desc())
+    unfinished = None
     with store.begin() as connection:
-        # The newest alone: one that was set aside with --fresh stays aside.
-        newest = None if fresh else connection.execute(same).first()
-        unfinished = None if newest is None or newest.finished is not None else Run(*newest)
-        if unfinished is not None and _lately(unfinished):
+        if not fresh:
+            unfinished = _unfinished(connection, draft)
+        if unfinished is not None and _is_recent(unfinished):
             return Begun(unfinished, resumed=True)
-        if (
-            connection.execute(
-                sql.select(data.c.size).where(data.c.fingerprint == draft.data)
-            ).first()
-            is None
-        ):
+        same_data = sql.select(data.c.size).where(data.c.fingerprint == draft.data)
+        if connection.execute(same_data).first() is None:
             hashes = zlib.compress(np.sort(draft.keys).astype("<i8").tobytes(), 1)
             connection.execute(
                 sql.insert(data).values(fingerprint=draft.data, size=len(draft.keys), hashes=hashes)
             )
+        now = _now()
+        row = {
+            "name": draft.name,
+            "kind": draft.kind,
+            "created": now,
+            "touched": now,
+            "data": draft.data,
+            "identity": draft.identity,
+            "baseline": draft.baseline,
+            "settings": dict(draft.settings),
+            "comparable": dict(draft.comparable),
+        }
         number = connection.execute(sql.insert(run).values(**row).returning(run.c.id)).scalar_one()
     return Begun(find(store, int(number)), too_old=unfinished)
 
 
+def _unfinished(connection: sql.Connection, draft: Draft) -> Run | None:
+    """Find the newest run of the same command, if it is not finished."""
+    # Only the newest: a run that was set aside with --fresh stays aside.
+    same = sql.select(run).where(run.c.identity == draft.identity).order_by(run.c.id.desc())
+    newest = connection.execute(same).first()
+    if newest is None or newest.finished is not None:
+        return None
+    return Run(*newest)
+
+
 def find(store: Store, number: int) -> Run:
-    """Give a run by its number."""
-    if not 0 <= number < 2**63:
+    """Find a run by its number."""
+    if not 0 <= number < MAX_NUMBER:
         raise UsageError(f"there is no run {number}", hint="masa history lists the runs")
     with store.begin() as connection:
         row = connection.execute(sql.select(run).where(run.c.id == number)).first()
         if row is None:
             known = [str(other) for other in connection.execute(sql.select(run.c.id)).scalars()]
-            hint = (
-                f"it has {', '.join(known[-8:])}; masa history lists them"
-                if known
-                else "it has none yet"
-            )
+            hint = "it has none yet"
+            if known:
+                hint = f"it has {', '.join(known[-MOST_NAMED:])}; masa history lists them"
             raise UsageError(f"there is no run {number} in {store.path}", hint=hint)
     return Run(*row)
 
 
-def _lately(found: Run) -> bool:
-    """Say whether a run was touched so lately that its answers and new ones are of the same time."""
+def _is_recent(found: Run) -> bool:
+    """Say whether a run was touched so recently that its answers and new ones belong together."""
     return (datetime.now(UTC) - datetime.fromisoformat(found.touched)).days < FRESH_DAYS
 
 
 def pause(store: Store, number: int, why: str) -> None:
-    """Write down that a run was left unfinished."""
+    """Record that a run was left unfinished."""
+    row = {"stopped": why, "touched": _now(), "finished": None}
     with store.begin() as connection:
-        connection.execute(
-            sql.update(run)
-            .where(run.c.id == number)
-            .values(stopped=why, touched=_now(), finished=None)
-        )
+        connection.execute(sql.update(run).where(run.c.id == number).values(**row))
 
 
 def finish(store: Store, number: int, why: str, result: Mapping[str, Any]) -> None:
-    """Write down how a run ended."""
+    """Record how a run ended."""
     row = {"stopped": why, "touched": _now(), "finished": _now(), "result": dict(result)}
     with store.begin() as connection:
         connection.execute(sql.update(run).where(run.c.id == number).values(**row))
 
 
 def accept(store: Store, number: int) -> Run:
-    """Make a finished run's answers the baseline of its name."""
+    """Make the answers of a finished run the baseline of its name."""
     found = find(store, number)
     if found.finished is None:
         raise UsageError(
@@ -161,7 +183,7 @@ def accept(store: Store, number: int) -> Run:
 
 
 def current(store: Store, name: str) -> Run | None:
-    """Give the run that is the baseline of a name now."""
+    """Return the run that is the baseline of a name now."""
     newest = (
         sql.select(baseline.c.run)
         .where(baseline.c.name == name)
@@ -170,51 +192,49 @@ def current(store: Store, name: str) -> Run | None:
     )
     with store.begin() as connection:
         number = connection.execute(newest).scalar()
-    return None if number is None else find(store, int(number))
+    if number is None:
+        return None
+    return find(store, int(number))
 
 
 def runs(store: Store, *, most: int = 50) -> list[Run]:
-    """Give the newest runs, the newest last."""
+    """Return the newest runs, the newest last."""
     with store.begin() as connection:
         rows = connection.execute(sql.select(run).order_by(run.c.id.desc()).limit(most)).all()
     return [Run(*row) for row in reversed(rows)]
 
 
 def names(store: Store) -> list[str]:
-    """Give the names that have a baseline."""
+    """Return the names that have a baseline."""
     with store.begin() as connection:
         return list(connection.execute(sql.select(baseline.c.name).distinct()).scalars())
 
 
 def keys(store: Store, found: Run) -> Ints:
-    """Give the keys of all items that a run's data had, rising."""
+    """Return the keys of all items of a run's data, ascending."""
+    packed_keys = sql.select(data.c.hashes).where(data.c.fingerprint == found.data)
     with store.begin() as connection:
-        packed = connection.execute(
-            sql.select(data.c.hashes).where(data.c.fingerprint == found.data)
-        ).scalar_one()
+        packed = connection.execute(packed_keys).scalar_one()
     return np.frombuffer(zlib.decompress(packed), "<i8").astype(np.int64)
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Say in words what makes two runs incomparable."""
-    named = {
-        "api": "the API",
-        "prompt": "the prompt or body",
-        "parser": "how answers are read",
-        "labels": "the labels",
-        "input": "the input columns",
-    }
     found = []
     for part in sorted({*old} & {*new}):
-        if old.get(part) != new.get(part):
-            before, after = (_short(side.get(part)) for side in (old, new))
-            found.append(f"{named.get(part, part)}: {before} then, {after} now")
+        if old[part] != new[part]:
+            before, after = _shortened(old[part]), _shortened(new[part])
+            found.append(f"{COMPARED.get(part, part)}: {before} then, {after} now")
     return found
 
 
-def _short(value: object, most: int = 80) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= most else text[:most] + "..."
+def _shortened(value: object, most: int = 80) -> str:
+    text = value
+    if not isinstance(text, str):
+        text = json.dumps(value, ensure_ascii=False)
+    if len(text) > most:
+        return text[:most] + "..."
+    return text
 
 
 def _now() -> str:

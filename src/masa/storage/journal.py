@@ -1,11 +1,12 @@
-"""The calls of one run, written down before they matter: a call before it is sent, its answer before it is used.
+"""The journal: the calls of one run, a call written before it is sent, an answer before it is used.
 
-Writers wait together: while one transaction is on its way to the disk, those who come later gather for the next.
+Writes are grouped: while one transaction is being written to the disk, those that arrive later
+are gathered for the next.
 """
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,12 +16,19 @@ import sqlalchemy as sql
 
 from masa.errors import StoreError
 from masa.records import Query, Reply
-from masa.storage.store import Store, call, translated
+from masa.storage.schema import call
+from masa.storage.store import Store, translated
+
+NOT_BILLED = ("free", "known", "unsent")
+"""Outcomes of calls that do not count as spent."""
+
+SETTLED = ("answer", "error", "known", "unsent")
+"""Outcomes after which an item has an answer, or has failed for good."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """One answer, or an item's failure for good, as it stands in the journal."""
+class RecordedAnswer:
+    """One answer in the journal, or the failure of an item for good."""
 
     item: int
     """the item's key"""
@@ -31,91 +39,108 @@ class Recorded:
 
 @dataclass(slots=True)
 class Past:
-    """All that the journal of a run says, folded."""
+    """Everything that the journal of a run says."""
 
-    answers: dict[int, Recorded] = field(default_factory=dict)
-    """by the item's key, in the order the calls were sent"""
+    answers: dict[int, RecordedAnswer] = field(default_factory=dict)
+    """by the item's key, in the order in which the calls were sent"""
     unanswered: list[int] = field(default_factory=list)
-    """keys of items that were sent and have no answer, in the order they were sent"""
-    repeats: dict[int, Recorded] = field(default_factory=dict)
+    """keys of items that were sent and have no answer, in the order in which they were sent"""
+    repeats: dict[int, RecordedAnswer] = field(default_factory=dict)
     """second answers, asked for to see whether the API contradicts itself"""
     queries: int = 0
     """calls that count as spent"""
     money: int = 0
+    """in billionths"""
     next_number: int = 1
     draws: dict[int, tuple[int, float, int]] = field(default_factory=dict)
-    """by the item's key, the batch that it was drawn with, with what chance, and the size of the batch"""
+    """by the item's key: its batch, its inclusion probability in it, and the size of the batch"""
     weights: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """by the item's key, the share of all items that its answer stands for, and what it adds to the variance"""
+    """by the item's key: the weight of its answer, and what it adds to the variance"""
 
 
 def past(store: Store, run: int) -> Past:
     """Read the journal of a run."""
-    columns = (
-        call.c.number,
-        call.c.item,
-        call.c.repeat,
-        call.c.outcome,
-        call.c.prediction,
-        call.c.confidence,
-        call.c.version,
-    )
-    drawn = (call.c.batch, call.c.chance, call.c.batch_size, call.c.stands, call.c.adds)
-    spent = sql.func.coalesce(call.c.cost, call.c.reserved)
-    query = sql.select(*columns, spent, *drawn).where(call.c.run == run).order_by(call.c.number)
+    # A call without a known cost counts with the most that it may have cost.
+    spent = sql.func.coalesce(call.c.cost, call.c.reserved).label("spent")
+    query = sql.select(call, spent).where(call.c.run == run).order_by(call.c.number)
     found = Past()
     sent: dict[int, None] = {}
     with store.begin() as connection:
-        for (
-            number,
-            item,
-            repeat,
-            outcome,
-            prediction,
-            confidence,
-            version,
-            cost,
-            *draw,
-        ) in connection.execute(query):
-            found.next_number = number + 1
-            if outcome not in ("free", "known", "unsent"):
+        for row in connection.execute(query):
+            found.next_number = row.number + 1
+            if row.outcome not in NOT_BILLED:
                 found.queries += 1
-                found.money += cost
-            if not repeat and draw[0] is not None:
-                found.draws[item] = (draw[0], draw[1], draw[2])
-            if draw[3] is not None:
-                found.weights[item] = (draw[3], draw[4])
-            if outcome in ("answer", "error", "known", "unsent"):
-                into = found.repeats if repeat else found.answers
-                into[item] = Recorded(item, prediction, confidence, version)
-            elif not repeat:
-                sent[item] = None
+                found.money += row.spent
+            if not row.repeat and row.batch is not None:
+                found.draws[row.item] = (row.batch, row.chance, row.batch_size)
+            if row.stands is not None:
+                found.weights[row.item] = (row.stands, row.adds)
+            if row.outcome not in SETTLED:
+                if not row.repeat:
+                    sent[row.item] = None
+                continue
+            answer = RecordedAnswer(row.item, row.prediction, row.confidence, row.version)
+            if row.repeat:
+                found.repeats[row.item] = answer
+            else:
+                found.answers[row.item] = answer
     found.unanswered = [item for item in sent if item not in found.answers]
     return found
 
 
 def weigh(store: Store, run: int, weights: Mapping[int, tuple[float, float]]) -> None:
-    """Write down what the answers about these items stand for, and what each adds to the variance."""
+    """Store the weights of the answers about these items, and what each adds to the variance."""
     answers = sql.select(call.c.number, call.c.item).where(
         (call.c.run == run) & ~call.c.repeat & call.c.outcome.in_(("answer", "error", "unsent"))
     )
+    one_call = sql.update(call).where(
+        (call.c.run == run) & (call.c.number == sql.bindparam("call_number"))
+    )
+    update = one_call.values(stands=sql.bindparam("weight"), adds=sql.bindparam("variance"))
     with store.begin() as connection:
-        rows = [
-            {"mine": number, "share": weights[item][0], "variance": weights[item][1]}
-            for number, item in connection.execute(answers)
-            if item in weights
-        ]
+        rows = []
+        for number, item in connection.execute(answers):
+            if item in weights:
+                weight, variance = weights[item]
+                rows.append({"call_number": number, "weight": weight, "variance": variance})
         if rows:
-            one = sql.update(call).where(
-                (call.c.run == run) & (call.c.number == sql.bindparam("mine"))
-            )
-            connection.execute(
-                one.values(stands=sql.bindparam("share"), adds=sql.bindparam("variance")), rows
-            )
+            connection.execute(update, rows)
+
+
+def write_known(
+    store: Store,
+    run: int,
+    items: Sequence[int],
+    predictions: Sequence[str],
+    confidences: Sequence[float] | None,
+) -> None:
+    """Write down answers that were known before the run, by the items' keys; nothing was paid."""
+    now = time.time()
+    rows = [
+        {
+            "run": run,
+            "number": number,
+            "item": item,
+            "repeat": False,
+            "sent": now,
+            "ended": now,
+            "reserved": 0,
+            "cost": 0,
+            "outcome": "known",
+            "prediction": prediction,
+            "confidence": None if confidences is None else confidences[number - 1],
+        }
+        for number, (item, prediction) in enumerate(zip(items, predictions, strict=True), 1)
+    ]
+    with store.begin() as connection:
+        connection.execute(sql.insert(call), rows)
 
 
 def reopen_errors(store: Store, run: int) -> None:
-    """Let items that failed for good be asked again: the run stopped because the API was down, not because of them."""
+    """Allow items that failed for good to be asked again.
+
+    The run stopped because the API was down, not because of them.
+    """
     with store.begin() as connection:
         for outcome, again in (("error", "failed"), ("unsent", "free")):
             errors = (call.c.run == run) & (call.c.outcome == outcome)
@@ -125,12 +150,12 @@ def reopen_errors(store: Store, run: int) -> None:
 
 
 class Journal:
-    """Write the calls of a run. One process at a time may (see `Store.claim`)."""
+    """Write the calls of a run. Only one process at a time may do so (see `Store.claim`)."""
 
     def __init__(self, store: Store, run: int, *, next_number: int = 1) -> None:
         self.run = run
         self.gather = 0.0
-        """Seconds to wait for others before writing; worth it only while many calls are under way."""
+        """Seconds to wait for other writes; worth it only while many calls are under way."""
         self._store = store
         self._number = next_number
         self._waiting: list[tuple[str, dict[str, Any]]] = []
@@ -144,81 +169,92 @@ class Journal:
     async def sent(
         self, item: int, *, reserved: int, repeat: bool = False, query: Query | None = None
     ) -> int:
-        """Write down that a call is about to be sent; give its number once that is on the disk."""
-        number, self._number = self._number, self._number + 1
+        """Record that a call is about to be sent; return its number once that is on the disk."""
+        number = self._number
+        self._number += 1
         row: dict[str, Any] = {
+            "run": self.run,
             "number": number,
             "item": item,
             "repeat": repeat,
             "sent": time.time(),
             "reserved": reserved,
+            "batch": None,
+            "chance": None,
+            "batch_size": None,
         }
-        drawn: tuple[int | None, float | None, int | None] = (None, None, None)
         if query is not None:
-            drawn = (query.batch, query.probability, query.batch_size)
-        row |= zip(("batch", "chance", "batch_size"), drawn, strict=True)
-        await self._write(_SENT, {"run": self.run, **row})
+            row["batch"] = query.batch
+            row["chance"] = query.probability
+            row["batch_size"] = query.batch_size
+        await self._write(_SENT, row)
         return number
 
     async def answered(
         self, number: int, reply: Reply, *, prediction: str, cost: int, outcome: str = "answer"
     ) -> None:
-        """Write down an answer; it may be used once this is done."""
-        row = {
-            "prediction": prediction,
-            "confidence": reply.confidence,
-            "version": reply.version,
-            "cost": cost,
-        }
-        await self._end(number, outcome=outcome, **row)
+        """Record an answer; it may be used once this is done."""
+        await self._end(
+            number,
+            outcome=outcome,
+            prediction=prediction,
+            confidence=reply.confidence,
+            version=reply.version,
+            cost=cost,
+        )
 
     async def failed(self, number: int, reason: str, *, billed: bool) -> None:
-        """Write down a call that gave no answer; one that may have been billed stays counted at its worst price."""
+        """Record a call that gave no answer.
+
+        If it may have been billed, it still counts with the most that it may cost.
+        """
         await self._end(number, outcome="failed" if billed else "free", reason=reason)
 
     async def gave_up(self, number: int, reason: str, *, prediction: str, billed: bool) -> None:
-        """Write down that the item of this call failed for good."""
-        await self._end(
-            number, outcome="error" if billed else "unsent", reason=reason, prediction=prediction
-        )
+        """Record that the item of this call failed for good."""
+        outcome = "error" if billed else "unsent"
+        await self._end(number, outcome=outcome, reason=reason, prediction=prediction)
 
     async def close(self) -> None:
-        """Wait for what is being written, and let go of the store."""
+        """Wait for what is being written, and close the connection."""
         if self._writer is not None:
             with suppress(StoreError):
                 await self._writer
         if self._unwritten:
-            # Answers that were paid for: perhaps there is room for them now that nothing else is written.
+            # These answers were paid for; perhaps there is room now that nothing else is written.
             with suppress(StoreError):
                 self._commit(self._unwritten)
         self._thread.shutdown()
         self._connection.close()
 
     async def _end(self, number: int, **row: Any) -> None:
+        """Record how a call ended; columns that are not given are emptied."""
         empty = dict.fromkeys(("prediction", "confidence", "version", "cost", "reason"))
         await self._write(
             _ENDED, {**empty, **row, "ended": time.time(), "run": self.run, "number": number}
         )
 
     async def _write(self, statement: str, row: dict[str, Any]) -> None:
+        """Add a row to the next transaction and wait until it is on the disk."""
         if self._written is None:
             self._written = asyncio.get_running_loop().create_future()
-            # A writer that failed with nobody waiting any more must not complain.
+            # Fetch the exception, or asyncio would complain of one that nobody waits for any more.
             self._written.add_done_callback(lambda done: done.cancelled() or done.exception())
-        mine = self._written
+        written = self._written
         self._waiting.append((statement, row))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write_all())
-        # Shielded: a caller that is cancelled must not take the others' transaction with it.
-        await asyncio.shield(mine)
+        # Shielded: a caller that is cancelled must not cancel the transaction of the others.
+        await asyncio.shield(written)
 
     async def _write_all(self) -> None:
+        """Write transactions until nothing is waiting."""
         loop = asyncio.get_running_loop()
         while self._waiting and self._written is not None:
             if self.gather:
                 await asyncio.sleep(self.gather)
-            rows, written = self._waiting, self._written
-            self._waiting, self._written = [], None
+            rows, self._waiting = self._waiting, []
+            written, self._written = self._written, None
             try:
                 await loop.run_in_executor(self._thread, self._commit, rows)
             except Exception as exc:
@@ -228,6 +264,7 @@ class Journal:
                 written.set_result(None)
 
     def _commit(self, rows: list[tuple[str, dict[str, Any]]]) -> None:
+        """Write rows in one transaction."""
         with translated(self._store.path):
             cursor = self._connection.cursor()
             cursor.execute("BEGIN IMMEDIATE")
@@ -246,6 +283,7 @@ _SENT = (
     "VALUES (:run, :number, :item, :repeat, :sent, :reserved, :batch, :chance, :batch_size)"
 )
 _ENDED = (
-    "UPDATE call SET ended = :ended, outcome = :outcome, prediction = :prediction, confidence = :confidence, "
-    "version = :version, cost = :cost, reason = :reason WHERE run = :run AND number = :number"
+    "UPDATE call SET ended = :ended, outcome = :outcome, prediction = :prediction, "
+    "confidence = :confidence, version = :version, cost = :cost, reason = :reason "
+    "WHERE run = :run AND number = :number"
 )

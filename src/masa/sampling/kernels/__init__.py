@@ -1,1 +1,4 @@
-"""The loops that run once a query, compiled with numba. Each has a slow, obvious twin in `tests/naive.py`."""
+"""The loops that run once per query, compiled with numba.
+
+Each kernel has a slow, obvious twin in the tests, most of them in `tests/naive.py`.
+"""

@@ -1,11 +1,13 @@
-"""The arithmetic of drawing and adding up, compiled.
+"""Drawing items and adding up their answers, compiled: everything that happens once per query.
 
-Everything that happens once per query lives here, so that a live assessment, a replay and the paper's experiments run the
-same code. A *block* is what a method draws from, a *group* is what it averages over; for the methods with strata both are
-the stratum. A *cell* is one prediction within one group, an *entry* is one prediction of one label in the matrix.
+A live assessment, a replay and the paper's experiments all run this code.
 
-State is integers only and randomness is a function of (key, block, draw number), so the same answers give the same state
-in whatever order they arrive.
+A *block* is a set of items that a method draws from. A *group* is a set of items that it averages
+over. For methods with strata both are the stratum. A *cell* is one prediction within one group. An
+*entry* is one prediction of one label in the confusion matrix.
+
+All counts are integers, and a random number depends only on (key, block, draw number). So the same
+answers give the same state, in whatever order they arrive.
 """
 
 from collections.abc import Callable
@@ -22,24 +24,28 @@ Floats = npt.NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
 
 EQUAL, MASA, OPTIMAL = range(3)
-"""Which block is next: the one asked least; by the paper's rule; by the allocation known from the truth."""
+"""Rules that choose the next block: the one asked least; the paper's rule; the optimal allocation,
+which must know the true uncertainty scores."""
 
-DUE = 1e6
-"""Added to the score once for every draw a block must have before its score means anything."""
+REQUIRED = 1e6
+"""Added to a block's score for each draw it still needs before its uncertainty can be estimated.
 
-DONE = -1.0
-"""The score of a block with nothing left to ask, or whose weight is zero."""
+It is larger than any other score, so these draws come first."""
+
+EXHAUSTED = -1.0
+"""The score of a block that has nothing left to ask or a weight of zero."""
 
 
 def jit(function: F) -> F:
-    """Compile with numba, cached on disk wherever some directory can be written.
+    """Compile a function with numba and cache it on disk where a directory can be written.
 
     >>> jit(lambda x: x + 1)(1)
     2
     """
     try:
         return cast(F, numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # Neither the package nor the user's cache directory is writable.
+    except RuntimeError:
+        # Neither the package nor the user's cache directory is writable.
         return cast(F, numba.njit(nogil=True)(function))
 
 
@@ -49,19 +55,22 @@ class Design(NamedTuple):
     start: Ints
     """(B + 1,) block b holds the positions start[b] to start[b + 1]"""
     block_weight: Floats
-    """(B,) the factor of a block's score"""
+    """(B,) the weight in a block's score"""
     group_weight: Floats
-    """(G,) the share of a group in the estimate"""
+    """(G,) the weight of a group in the estimate"""
     group_owner: Ints
-    """(G,) the label a group belongs to; its drawn groups stand in for those without draws"""
+    """(G,) the label of a group; groups without answers are represented by others of their label"""
 
 
 class Rule(NamedTuple):
     """How the next block is chosen."""
 
     code: int
+    """EQUAL, MASA or OPTIMAL"""
     a: float
+    """how much the paper's rule explores"""
     replacement: bool
+    """whether an item may be drawn again"""
 
 
 class State(NamedTuple):
@@ -70,46 +79,46 @@ class State(NamedTuple):
     issued: Ints
     """(B,) queries asked, answered or not"""
     answered: Ints
-    """(G,) answers that came"""
+    """(G,) answers received"""
     pairs: Ints
     """(G,) ordered pairs of equal answers"""
     counts: Codes
-    """(C,) answers by cell"""
+    """(C,) answers per cell"""
     tree: Floats
-    """(2T,) a tournament: the scores of the blocks from T on, each inner node the larger of its two children"""
+    """(2T,) a tournament: block scores from T on, each inner node the larger of its two children"""
     lead: Codes
-    """(2T,) the block whose score stands at each node of the tree"""
+    """(2T,) the block whose score is at each node of the tree"""
     order: Codes
-    """(N,) the positions, each block shuffled as far as it has been drawn"""
+    """(N,) the positions; the drawn part of each block is shuffled"""
 
 
 class Recorded(NamedTuple):
-    """What the API would answer on every item, laid out for adding up; only replays have it."""
+    """What the API would answer about every item, laid out for adding up; only replays have it."""
 
     cell: Codes
     """(N,) the cell of the answer at each position"""
     cell_group: Codes
-    """(C,)"""
+    """(C,) the group of each cell"""
     cell_entry: Codes
-    """(C,)"""
+    """(C,) the entry of each cell"""
     cell_factor: Floats
-    """(C,) what one answer of the cell weighs, relative to its group's share"""
+    """(C,) the weight of one answer of the cell, relative to the weight of its group"""
     truth: Floats
-    """(E,) the entries of the matrix that ever occur; the others are zero for every estimate"""
+    """(E,) the true matrix: the entries that ever occur; all others are zero in every estimate"""
     truth_squared: float
-    """the sum of their weighted squares"""
+    """the sum of the squared weighted entries"""
     truth_sum: float
-    """their weighted sum"""
+    """the sum of the weighted entries"""
     truth_entries: int
-    """how many of them are not zero"""
+    """how many entries are not zero"""
     weight: Floats
-    """(E,) what an error of each counts for"""
+    """(E,) the weight of an error in each entry"""
     linear: bool
-    """whether the error is that of the weighted sum, not the norm"""
+    """whether the error is that of the weighted sum of the entries, not the norm"""
 
 
 def new_state(design: Design, items: int, cells: int) -> State:
-    """Make the state of a method that has asked nothing; its tree must be filled with `plant`."""
+    """Make the state of a method that has asked nothing; call `plant` before drawing from it."""
     blocks, groups = len(design.block_weight), len(design.group_weight)
     leaves = 1 << max(0, blocks - 1).bit_length()
     return State(
@@ -117,7 +126,7 @@ def new_state(design: Design, items: int, cells: int) -> State:
         answered=np.zeros(groups, np.int64),
         pairs=np.zeros(groups, np.int64),
         counts=np.zeros(cells, np.int32),
-        tree=np.full(2 * leaves, DONE),
+        tree=np.full(2 * leaves, EXHAUSTED),
         lead=np.zeros(2 * leaves, np.int32),
         order=np.arange(items, dtype=np.int32),
     )
@@ -133,13 +142,13 @@ def mix(x: np.uint64) -> np.uint64:
 
 @jit
 def run_key(seed: int, run: int) -> np.uint64:
-    """Give the key of one run: the start of its own stream of random numbers."""
+    """Return the key of one run, which selects its stream of random numbers."""
     return mix(mix(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)) + np.uint64(run))
 
 
 @jit
 def uniform(key: np.uint64, block: int, draw: int) -> float:
-    """Give the random number in [0, 1) that belongs to one draw from one block."""
+    """Return the random number in [0, 1) that belongs to one draw from one block."""
     step = (np.uint64(block) << np.uint64(36)) + np.uint64(draw) + np.uint64(1)
     bits = mix(np.uint64(key) + step * np.uint64(0x9E3779B97F4A7C15))
     return float(bits >> np.uint64(11)) * 1.1102230246251565e-16
@@ -149,7 +158,7 @@ def uniform(key: np.uint64, block: int, draw: int) -> float:
 def uncertainty(pairs: int, n: int) -> float:
     """Estimate the uncertainty score from n answers: the share of pairs of answers that differ.
 
-    Unknown below two answers, where it gives its upper bound 1.
+    With fewer than two answers it is unknown, and the result is its upper bound 1.
     """
     if n < 2:
         return 1.0
@@ -158,16 +167,19 @@ def uncertainty(pairs: int, n: int) -> float:
 
 @jit
 def score(rule: Rule, weight: float, size: int, n: int, s2: float) -> float:
-    """Say how much one more query from a block is wanted: n of its size items asked, s2 its uncertainty score."""
+    """Return the priority of one more query from a block.
+
+    n of its size items were asked; s2 is its uncertainty score.
+    """
     if weight <= 0.0 or (n >= size and not rule.replacement):
-        return DONE
+        return EXHAUSTED
     if rule.code == MASA:
         if n < 2:
-            return (2 - n) * DUE + weight
+            return (2 - n) * REQUIRED + weight
         return weight / n * (sqrt(s2) + sqrt(sqrt(rule.a / n)))
     if rule.code == OPTIMAL:
         if n < 1:
-            return DUE + weight
+            return REQUIRED + weight
         return weight / sqrt(float(n * (n + 1)))
     return 1.0 / (n + 1)
 
@@ -176,13 +188,12 @@ def score(rule: Rule, weight: float, size: int, n: int, s2: float) -> float:
 def rescore(design: Design, rule: Rule, state: State, block: int) -> None:
     """Bring the tree up to date after a block's counts changed."""
     size = design.start[block + 1] - design.start[block]
-    s2 = uncertainty(state.pairs[block], state.answered[block]) if rule.code == MASA else 1.0
-    enter(
-        state.tree,
-        state.lead,
-        block,
-        score(rule, design.block_weight[block], size, state.issued[block], s2),
-    )
+    s2 = 1.0
+    if rule.code == MASA:
+        # No other rule uses the uncertainty score. With this one every block is a group.
+        s2 = uncertainty(state.pairs[block], state.answered[block])
+    value = score(rule, design.block_weight[block], size, state.issued[block], s2)
+    set_score(state.tree, state.lead, block, value)
 
 
 @jit
@@ -193,17 +204,22 @@ def plant(design: Design, rule: Rule, state: State) -> None:
 
 
 @jit
-def enter(tree: Floats, lead: Codes, block: int, value: float) -> None:
-    """Play a block's new score up the tournament, tree (2T,) and lead (2T,); the first of equals wins."""
+def set_score(tree: Floats, lead: Codes, block: int, value: float) -> None:
+    """Set a block's score and update the tournament: tree (2T,) and lead (2T,).
+
+    Of blocks with equal scores the first one wins.
+    """
     node = (len(tree) >> 1) + block
     winner = np.int32(block)
     tree[node] = value
     lead[node] = winner
     while node > 1:
-        rival, theirs = lead[node ^ 1], tree[node ^ 1]
-        lost = theirs > value or (theirs == value and node & 1 == 1)
+        rival, rival_value = lead[node ^ 1], tree[node ^ 1]
+        # An odd node is the right one of two, so its rival comes first and wins a tie.
+        lost = rival_value > value or (rival_value == value and node & 1 == 1)
+        # Selecting is faster than branching: who wins cannot be predicted.
         winner = rival if lost else winner
-        value = theirs if lost else value
+        value = rival_value if lost else value
         node >>= 1
         tree[node] = value
         lead[node] = winner
@@ -211,15 +227,18 @@ def enter(tree: Floats, lead: Codes, block: int, value: float) -> None:
 
 @jit
 def choose(tree: Floats, lead: Codes) -> int:
-    """Give the block with the largest score, or -1 when all are done."""
-    return lead[1] if tree[1] >= 0.0 else -1
+    """Return the block with the largest score, or -1 when all are exhausted."""
+    if tree[1] >= 0.0:
+        return int(lead[1])
+    return -1
 
 
 @jit
 def pick(order: Codes, first: int, size: int, draw: int, u: float) -> int:
-    """Give the position of a draw without replacement from the block at first, for draws 0, 1, 2, ... in turn.
+    """Return the position of one draw without replacement from the block that begins at first.
 
-    One step of the Fisher-Yates shuffle of order (N,), with u in [0, 1).
+    One step of the Fisher-Yates shuffle of order (N,), with u in [0, 1). Draws must be taken in the
+    order 0, 1, 2, ...
     """
     here = first + draw
     there = here + int(u * (size - draw))
@@ -232,6 +251,7 @@ def pick(order: Codes, first: int, size: int, draw: int, u: float) -> int:
 @jit
 def count(pairs: Ints, counts: Codes, answered: Ints, group: int, cell: int) -> None:
     """Add one answer to pairs (G,), counts (C,) and answered (G,)."""
+    # The answer forms an ordered pair, both ways, with each equal answer before it.
     pairs[group] += 2 * np.int64(counts[cell])
     counts[cell] += 1
     answered[group] += 1
@@ -247,9 +267,10 @@ def advance(
     key: np.uint64,
     queries: int,
 ) -> int:
-    """Ask that many queries, answering each from the record; give the last position asked, or -1 when all are done.
+    """Ask this many queries, each answered from the record.
 
-    seen (C + 1,) collects the cells that have answers; its last place counts them.
+    seen (C + 1,) collects the cells that have answers; its last element counts them. Returns the
+    last position asked, or -1 when all blocks are exhausted.
     """
     start, block_weight = design.start, design.block_weight
     cell_of, group_of = recorded.cell, recorded.cell_group
@@ -272,13 +293,13 @@ def advance(
             seen[-1] += 1
         count(pairs, counts, answered, group, cell)
         s2 = uncertainty(pairs[group], answered[group])
-        enter(tree, lead, block, score(rule, block_weight[block], size, n + 1, s2))
+        set_score(tree, lead, block, score(rule, block_weight[block], size, n + 1, s2))
     return position
 
 
 @jit
 def group_shares(design: Design, answered: Ints) -> Floats:
-    """Share the weight of each label among its groups with answers, in proportion: (G,)."""
+    """Divide the weight of each label among its groups with answers, in proportion: (G,)."""
     owners = 0
     for owner in design.group_owner:
         owners = max(owners, owner + 1)
@@ -309,50 +330,58 @@ def add_up(design: Design, recorded: Recorded, state: State, seen: Codes, entrie
 
 
 @jit
-def settle(recorded: Recorded, seen: Codes, entries: Floats, total: Floats) -> float:
-    """Give the error of an estimate in entries (E,), by the weights, add it to total (E,) or (0,), and set entries to zero.
+def take_error(recorded: Recorded, seen: Codes, entries: Floats, total: Floats) -> float:
+    """Return the weighted error of an estimate in entries (E,) and set the entries to zero.
 
-    Entries without answers are estimated as zero: together they miss all of the truth that the others do not have.
+    The estimate is added to total, which is (E,), or (0,) where no sum is wanted. Entries without
+    answers are estimated as zero, so their error is the part of the truth that no other entry has.
     """
-    squared, missed, left, total_off = (
-        0.0,
-        recorded.truth_squared,
-        recorded.truth_entries,
-        -recorded.truth_sum,
-    )
+    squared = 0.0
+    missed_squared = recorded.truth_squared
+    missed_entries = recorded.truth_entries
+    sum_error = -recorded.truth_sum
     for place in range(seen[-1]):
         entry = recorded.cell_entry[seen[place]]
         value = entries[entry]
+        # Several cells share an entry; it is zero once the first of them has been here.
         if value != 0.0:
             entries[entry] = 0.0
             weight, truth = recorded.weight[entry], recorded.truth[entry]
             squared += (weight * (value - truth)) ** 2
-            total_off += weight * value
-            missed -= (weight * truth) ** 2
-            left -= 1
+            sum_error += weight * value
+            missed_squared -= (weight * truth) ** 2
+            missed_entries -= 1
             if len(total) > 0:
                 total[entry] += value
     if recorded.linear:
-        return abs(total_off)
-    return sqrt(squared + (max(0.0, missed) if left > 0 else 0.0))
+        return abs(sum_error)
+    if missed_entries > 0:
+        squared += max(0.0, missed_squared)
+    return sqrt(squared)
 
 
 @jit
 def distance(values: Floats, truth: Floats, weights: Floats, linear: bool) -> float:
-    """Give how far off values (L, P) are, by the weights (L, P): the norm, or the sum, of what they miss."""
+    """Return the error of values (L, P) with the weights (L, P).
+
+    It is the norm of the weighted differences from the truth (L, P) or, if linear, the absolute
+    value of their sum.
+    """
     labels, answers = truth.shape
     squared, total = 0.0, 0.0
     for label in range(labels):
         for j in range(answers):
-            off = weights[label, j] * (values[label, j] - truth[label, j])
-            squared += off**2
-            total += off
-    return abs(total) if linear else sqrt(squared)
+            difference = weights[label, j] * (values[label, j] - truth[label, j])
+            squared += difference**2
+            total += difference
+    if linear:
+        return abs(total)
+    return sqrt(squared)
 
 
 @jit
 def reset(rule: Rule, state: State, seen: Codes, blank: Floats, first: Codes) -> None:
-    """Forget all answers; blank (2T,) and first (2T,) are the tournament of a state without any."""
+    """Forget all answers; blank (2T,) and first (2T,) are tree and lead of a state without any."""
     for place in range(seen[-1]):
         state.counts[seen[place]] = 0
     seen[-1] = 0
@@ -377,11 +406,11 @@ def simulate(
     errors: npt.NDArray[np.float32],
     sums: Floats,
 ) -> int:
-    """Run one assessment a key on recorded answers and give the number of queries asked.
+    """Run one assessment per key on recorded answers and return the number of queries asked.
 
-    checkpoints (Q, 2): rising numbers of queries, each with the row of sums to add its estimate to, or -1.
-    errors (R, Q) receives the Frobenius errors, sums (K, E) the estimates summed over the runs. The state must be new; a
-    run that has asked everything keeps its last estimate.
+    checkpoints (Q, 2): increasing numbers of queries, each with the row of sums that its estimate
+    is added to, or -1. errors (R, Q) receives the Frobenius errors, sums (K, E) the estimates,
+    summed over the runs. The state must be new. A finished run keeps its last estimate.
     """
     plant(design, rule, state)
     blank, first = state.tree.copy(), state.lead.copy()
@@ -397,7 +426,10 @@ def simulate(
             queries = checkpoints[at, 0]
             add_up(design, recorded, state, seen, entries)
             row = checkpoints[at, 1]
-            errors[run, at] = settle(recorded, seen, entries, sums[row] if row >= 0 else nowhere)
+            total = nowhere
+            if row >= 0:
+                total = sums[row]
+            errors[run, at] = take_error(recorded, seen, entries, total)
         asked += int(state.issued.sum())
     return asked
 
@@ -413,16 +445,18 @@ def trace(
     s2: Floats,
     traces: Floats,
 ) -> Floats:
-    """Run one assessment a key on recorded answers, and give how its queries were spread: (Q, B), summed over the runs.
+    """Run one assessment per key on recorded answers and return its queries per block.
 
-    Blocks must be groups. traces (R, Q, 4), zeros, receives at each checkpoint (Q,), which must leave no block without an answer:
-    the error; the loss of that spread, sum of w^2 s^2 / n, by the true scores s2 (B,) and by the estimated; sum of w^2 n^-1.5.
+    The result is (Q, B), summed over the runs. Blocks must be groups, and no block may be without
+    an answer at a checkpoint (Q,). traces (R, Q, 4), initially zeros, receives at each checkpoint
+    the error; the loss of this allocation, the sum of w^2 s^2 / n, with the true scores s2 (B,);
+    the same with the estimated scores; the sum of w^2 n^-1.5.
     """
     plant(design, rule, state)
     blank, first = state.tree.copy(), state.lead.copy()
     seen = np.zeros(len(state.counts) + 1, np.int32)
     entries, nowhere = np.zeros(len(recorded.truth)), np.zeros(0)
-    spread = np.zeros((len(checkpoints), len(s2)))
+    allocation = np.zeros((len(checkpoints), len(s2)))
     for run in range(len(keys)):
         reset(rule, state, seen, blank, first)
         queries = 0
@@ -430,14 +464,14 @@ def trace(
             advance(design, recorded, rule, state, seen, keys[run], checkpoints[at] - queries)
             queries = checkpoints[at]
             add_up(design, recorded, state, seen, entries)
-            traces[run, at, 0] = settle(recorded, seen, entries, nowhere)
+            traces[run, at, 0] = take_error(recorded, seen, entries, nowhere)
             for block in range(len(s2)):
                 n, square = state.issued[block], design.group_weight[block] ** 2
-                spread[at, block] += n
+                allocation[at, block] += n
                 traces[run, at, 1] += square * s2[block] / n
                 traces[run, at, 2] += square * uncertainty(state.pairs[block], n) / n
                 traces[run, at, 3] += square / (n * sqrt(float(n)))
-    return spread
+    return allocation
 
 
 @jit
@@ -450,7 +484,11 @@ def first_changes(
     changed: npt.NDArray[np.bool_],
     first: Ints,
 ) -> None:
-    """Give for each run (R,) the number of queries up to the first item (N,) whose answer changed, 0 where none did."""
+    """Write the number of queries up to the first changed answer of each run to first (R,).
+
+    changed (N,) says for each position whether its answer changed. A run that meets no change keeps
+    what first had, which should be 0.
+    """
     plant(design, rule, state)
     blank, lead = state.tree.copy(), state.lead.copy()
     seen = np.zeros(len(state.counts) + 1, np.int32)

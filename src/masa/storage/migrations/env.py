@@ -1,4 +1,4 @@
-"""How alembic runs a migration: on the connection it is given, inside that connection's transaction."""
+"""How alembic runs a migration: on the connection it is given, inside its transaction."""
 
 from alembic import context
 

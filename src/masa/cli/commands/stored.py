@@ -1,0 +1,81 @@
+"""Commands about the runs in a store: accept, report, history."""
+
+from pathlib import Path
+
+from masa.cli.options import JSON, QUIET, RUN, Given, command, only, own
+from masa.cli.output import print_json, say, show
+from masa.errors import UsageError
+from masa.settings.kinds import whole
+
+NUMBER = own("", "run", whole("RUN", 0), "Number of a run.", required=True, argument=True)
+STORE = only(RUN, "config store")
+
+
+def _store(given: Given) -> Path:
+    from masa.runs.config import store_of
+
+    return store_of(given.read("config"), given.read("store"))
+
+
+@command(NUMBER, STORE, JSON, QUIET)
+def accept(given: Given) -> None:
+    """Make a finished run the new baseline. Nothing is asked or paid again."""
+    from masa.storage import history, journal
+    from masa.storage.store import opened
+
+    run = given.read("run")
+    with opened(_store(given), make=False) as store:
+        accepted = history.accept(store, run)
+        items = len(history.keys(store, accepted))
+        answers = len(journal.past(store, run).answers)
+    if given.as_json:
+        told = {"run": accepted.id, "name": accepted.name, "baseline": True}
+        print_json({**told, "items": items, "answers": answers})
+        return
+    part = ""
+    if answers < items:
+        part = f": {answers:,} of {items:,} items, and only these are asked from now on"
+    say(given, [f"run {accepted.id} is now the baseline of {accepted.name!r}{part}"])
+
+
+@command(NUMBER, STORE, JSON)
+def report(given: Given) -> None:
+    """Show a finished assessment again. Asks nothing."""
+    from masa.records import Assessment
+    from masa.report import terminal
+    from masa.storage import history
+    from masa.storage.store import opened
+
+    run = given.read("run")
+    with opened(_store(given), make=False) as store:
+        found = history.find(store, run)
+    if found.result is None:
+        raise UsageError(
+            f"run {run} is not finished",
+            hint="masa report shows finished runs; run its command again to finish it",
+        )
+    if found.kind not in ("assess", "compare"):
+        raise UsageError(
+            f"run {run} is a baseline", hint="masa report shows assessments and comparisons"
+        )
+    stored = {key: value for key, value in found.result.items() if key != "estimate"}
+    show(given, stored, terminal.assessment(Assessment.from_dict(found.result)))
+
+
+@command(STORE, JSON)
+def history(given: Given) -> None:
+    """List the runs and which is the baseline."""
+    from masa.report import terminal
+    from masa.storage import history as past
+    from masa.storage.store import opened
+
+    with opened(_store(given), make=False) as store:
+        runs = past.runs(store)
+        current = [past.current(store, name) for name in past.names(store)]
+    baselines = {run.id for run in current if run is not None}
+    keys = ("id", "kind", "name", "created", "finished", "stopped")
+    listed = [
+        {**{key: getattr(run, key) for key in keys}, "baseline": run.id in baselines}
+        for run in runs
+    ]
+    show(given, {"runs": listed}, terminal.runs(runs, baselines))

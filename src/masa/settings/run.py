@@ -1,0 +1,35 @@
+"""Where a run is kept, and how it is begun."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from masa.settings.kinds import Kind, flag, text, whole
+from masa.settings.setting import check, setting
+
+DEFAULT_STORE = Path(".masa") / "masa.db"
+
+
+def _path(given: Any) -> Path:
+    if not isinstance(given, str | Path):
+        raise ValueError("give the name of a file")
+    return Path(given)
+
+
+FILE = Kind("FILE", _path)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """Where a run is kept, and how it is begun."""
+
+    name: str = setting(
+        "default", text("NAME"), "What this API and data are called, where a store holds several."
+    )
+    store: Path | None = setting(DEFAULT_STORE, FILE, "Where runs are kept.")
+    resume: int | None = setting(None, whole("RUN", 0), "Resume this run.")
+    fresh: bool = setting(False, flag(), "Begin a new run even if one was not finished.")
+    force: bool = setting(False, flag(), "Use a baseline that is not comparable.")
+
+    def __post_init__(self) -> None:
+        check(self)
