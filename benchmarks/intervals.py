@@ -26,10 +26,12 @@ from fewer import updates
 from masa.data.baseline_answers import BaselineAnswers, evenly_weighted, narrowed
 from masa.data.dataset import Dataset, read
 from masa.inference.counts import true_matrix
-from masa.inference.estimate import Estimate
-from masa.inference.method import Plan, stratified
+from masa.inference.method import Method, stratified
 from masa.inference.readings import Reader
-from masa.records import Answer, Column, Floats, Interval, Ints, Query, Shift
+from masa.inference.stopping import Stopping
+from masa.inference.trial import Trial
+from masa.records import Column, Floats, Interval, Ints, Query, Shift
+from masa.replays.whole_runs import drive
 from masa.research.cases import CASES
 from masa.sampling.draws import Draws
 from masa.sampling.stratified import Sampler
@@ -214,7 +216,7 @@ def taken(column: Column, places: Ints) -> Column:
     return Column(column.name, column.values, column.codes[places])
 
 
-def within(case: Case, baseline: str, seed: int, before: Plan) -> Case:
+def within(case: Case, baseline: str, seed: int, before: Method) -> Case:
     """Know the old answers of some items only, as `masa baseline --budget` and `masa accept` leave them."""
     earlier, _, budget = baseline.rpartition(":")
     data, old = case.data, case.old
@@ -223,11 +225,11 @@ def within(case: Case, baseline: str, seed: int, before: Plan) -> Case:
         plan = (
             before
             if earlier == "same"
-            else Plan.of(data, first, Settings("auto", also=case.also), words=before.words)
+            else Method.of(data, first, Settings(also=case.also), words=before.words)
         )
-        run = Asking(plan, seed + 10**6, old.answers)
-        run.until(int(budget))
-        told = run.estimated(first).answer_weights()
+        run = Trial(plan, first, Stopping(), seed=seed + 10**6)
+        drive(run, old.answers, until=int(budget))
+        told = run.estimate(finite=True).answer_weights()
         places = np.sort(np.array(list(told), np.int64))
         weight, adds = np.array([told[place] for place in places.tolist()]).T
         known = BaselineAnswers(
@@ -253,35 +255,10 @@ def within(case: Case, baseline: str, seed: int, before: Plan) -> Case:
     return replace(case, data=data, old=known, new=taken(case.new, places), sure=now)
 
 
-class Asking:
-    """A run, answered by a column."""
-
-    def __init__(self, plan: Plan, seed: int, new: Column, sure: Floats | None = None) -> None:
-        self.plan, self.new, self.sure, self.source = plan, new, sure, plan.make(seed)
-        self.asked: list[Query] = []
-
-    def until(self, budget: int) -> None:
-        while len(self.asked) < budget and (
-            queries := self.source.ask(min(AT_ONCE, budget - len(self.asked)))
-        ):
-            for query in queries:
-                sure = None if self.sure is None else float(self.sure[query.item])
-                self.source.tell(
-                    Answer(query.item, self.new.values[self.new.codes[query.item]], sure)
-                )
-            self.asked += queries
-
-    def estimated(self, old: BaselineAnswers) -> Estimate:
-        places = np.array([query.item for query in self.asked], np.int64)
-        return self.plan.estimated(
-            old, places, taken(self.new, places), drawn(self.asked), finite=True
-        )
-
-
 def covered(seeds: range, *, folder: Path, number: int, method: str, baseline: str) -> np.ndarray:
     """Give, by run and budget, which intervals hold."""
     case = _case(folder, number)
-    plan = Plan.of(case.data, case.old, Settings(method, also=case.also))
+    plan = Method.of(case.data, case.old, Settings(method=method, also=case.also))
     before, after = (true_matrix(plan.strata, side) for side in (case.old.answers, case.new))
     truth = Shift(before, after)
     result = np.full((len(seeds), len(BUDGETS), len(KINDS)), np.nan)
@@ -289,13 +266,13 @@ def covered(seeds: range, *, folder: Path, number: int, method: str, baseline: s
         mine, how = case, plan
         if baseline:
             mine = within(case, baseline, seed, plan)
-            how = Plan.of(mine.data, mine.old, Settings(method, also=case.also))
-        run = Asking(how, seed, mine.new, mine.sure)
+            how = Method.of(mine.data, mine.old, Settings(method=method, also=case.also))
+        run = Trial(how, mine.old, Stopping(), seed=seed)
         for place, budget in enumerate(BUDGETS):
             if budget >= len(case.data):
                 break
-            run.until(budget)
-            found = run.estimated(mine.old)
+            drive(run, mine.new, until=budget, confidence=mine.sure)
+            found = run.estimate(finite=True)
             result[row, place] = held(
                 Reader(found, 0.95), found.shift, found.matrix.bound(), truth, case.changed
             )

@@ -2,7 +2,7 @@
 
 python benchmarks/noise.py FOLDER [RUNS]   FOLDER holds frugalml/, vader/ and llmdrift/
 
-Whole assessments with `auto`. BaselineAnswers and new answers are each, with a small chance, any other one; how often is known from 500 items
+Whole assessments with `auto`. Old and new answers are each, with a small chance, any other one; how often is known from 500 items
 that were asked twice, and from nothing else. Where nothing changed the new answers are the old API's.
 """
 
@@ -12,8 +12,7 @@ from pathlib import Path
 
 from intervals import Case, cases
 
-from masa.inference.stopping import Stopping
-from masa.replays.whole_runs import Noise, play_whole_runs
+from masa.replays.whole_runs import Noise, WholeRuns
 from masa.settings import Settings
 
 CHANGED = ("VADER 3.2.1 -> 3.3.2", "microsoft ferplus, 3% evenly")
@@ -23,17 +22,9 @@ BUDGETS = (40, 2_000)
 
 
 def told(case: Case, noise: Noise | None, budget: int, runs: int) -> str:
-    found = play_whole_runs(
-        case.data,
-        new=case.new,
-        old=case.old,
-        settings=Settings("auto", also=case.also),
-        stopping=Stopping(),
-        budget=budget,
-        noise=noise,
-        runs=runs,
-        workers=2,
-    )
+    settings = Settings(also=case.also)
+    played = WholeRuns(case.data, case.old, case.new, settings, budget=budget, noise=noise)
+    found = played.play(runs, workers=2)
     words = "none" if noise is None else f"{noise.rate:.0%} {noise.where}"
     alarms = "-" if found.false_alarms is None else f"{found.false_alarms:.1%}"
     return f"| {case.name} | {case.changed:.1%} | {words} | {budget:,} | {found.noticed:.1%} | {alarms} | {found.coverage:.3f} |"

@@ -13,18 +13,19 @@ from pathlib import Path
 
 import numpy as np
 from fewer import Update, run, updates
-from intervals import drawn
 
 from masa.data.baseline_answers import BaselineAnswers
-from masa.inference.method import Plan
-from masa.records import Answer, Column, Query
-from masa.replays.learned_change import learned
-from masa.replays.made_up_change import MadeUpChange, made
+from masa.data.dataset import Dataset
+from masa.inference.method import Method
+from masa.inference.stopping import Stopping
+from masa.inference.trial import Trial
+from masa.replays.learned_change import LearnedChange, learned_change
+from masa.replays.made_up_change import MadeUpChange, made_up_change
+from masa.replays.whole_runs import drive
 from masa.settings import Settings
 
 EARLIER = 2_000
 TIMES = 3
-AT_ONCE = 16
 
 
 def promised(
@@ -32,7 +33,7 @@ def promised(
 ) -> int | None:
     """Give the queries that a plan promises, also of another share than was found; none where "nothing changed" would do."""
     played = planned.replays(
-        share, budgets=(500,), error=error, truer=planned.truer(found or share)
+        share, budgets=(500,), error=error, error_ratio=planned.error_ratio(found or share)
     )
     beyond = (
         played.no_change_error is not None and error >= played.no_change_error
@@ -40,25 +41,23 @@ def promised(
     return None if beyond else played.curves[0].queries_for_target
 
 
-def assessed(
-    update: Update, known: BaselineAnswers, settings: Settings, seed: int
-) -> tuple[list[Query], float]:
-    """Assess the change, and give what was asked and the share of answers that seem to have changed."""
+def assessed(update: Update, known: BaselineAnswers, settings: Settings, seed: int) -> Trial:
+    """Assess the change within 2,000 answers, or half of all."""
     data, new = update.data, update.data.predictions[update.new]
-    plan = Plan.of(data, known, settings)
-    source, asked = plan.make(seed), list[Query]()
-    most = min(EARLIER, len(data) // 2)
+    trial = Trial(Method.of(data, known, settings), known, Stopping(), seed=seed)
     sure = None if update.new_confidence is None else data.numbers[update.new_confidence]
-    while len(asked) < most and (queries := source.ask(min(AT_ONCE, most - len(asked)))):
-        for query in queries:
-            confidence = None if sure is None else float(sure[query.item])
-            source.tell(Answer(query.item, new.values[new.codes[query.item]], confidence))
-        asked += queries
-    places = np.array([query.item for query in asked], np.int64)
-    found = plan.estimated(
-        known, places, Column(new.name, new.values, new.codes[places]), drawn(asked), finite=True
-    )
-    return asked, found.differing or 0.0
+    drive(trial, new, until=min(EARLIER, len(data) // 2), confidence=sure)
+    return trial
+
+
+def learned(
+    data: Dataset, then: BaselineAnswers, now: BaselineAnswers, settings: Settings, trial: Trial
+) -> LearnedChange | None:
+    """Learn from what an assessment asked."""
+    places = trial.asked.places()
+    items = places.tolist()
+    answers, draws = trial.asked.column(items), trial.asked.draws(items)
+    return learned_change(data, then, now, settings, places, answers, draws)
 
 
 def second_update(folder: Path, runs: int) -> str:
@@ -74,14 +73,12 @@ def second_update(folder: Path, runs: int) -> str:
         for it in (first, second)
     )
     old, new = (data.predictions[name] for name in (second.old, second.new))
-    settings = Settings("auto", also=second.also)
+    settings = Settings(also=second.also)
     for seed in range(TIMES):
-        asked, seen = assessed(first, then, Settings("auto"), seed)
-        places = np.array([query.item for query in asked], np.int64)
-        became = first.data.predictions[first.new]
-        answers = Column(became.name, became.values, became.codes[places])
-        like = learned(data, then, now, settings, places, answers, drawn(asked))
-        planned = made(data, now, settings, runs=runs, methods=("auto",), like=like)
+        trial = assessed(first, then, Settings(), seed)
+        seen = trial.estimate(finite=True).differing or 0.0
+        like = learned(data, then, now, settings, trial)
+        planned = made_up_change(data, now, settings, runs=runs, methods=("auto",), like=like)
         queries = promised(
             planned,
             float(np.mean(old.codes != new.on(old.values).codes)),
@@ -112,7 +109,7 @@ def main() -> None:
         )
         sure = None if update.old_confidence is None else data.numbers[update.old_confidence]
         known = BaselineAnswers(np.arange(len(data)), old, confidence=sure)
-        settings = Settings("auto", also=update.also)
+        settings = Settings(also=update.also)
         needed = run(replace(update, methods=("auto",)), runs=runs).curves[0].queries_for_target
 
         def told(queries: int | None, kind: str, needed: int | None = needed) -> str:
@@ -124,17 +121,18 @@ def main() -> None:
 
         guessed = told(
             promised(
-                made(data, known, settings, runs=runs, methods=("auto",)), share, update.target
+                made_up_change(data, known, settings, runs=runs, methods=("auto",)),
+                share,
+                update.target,
             ),
             "guess",
         )
         after = []
         for seed in range(TIMES):
-            asked, seen = assessed(update, known, settings, seed)
-            places = np.array([query.item for query in asked], np.int64)
-            answers = Column(new.name, new.values, new.codes[places])
-            like = learned(data, known, known, settings, places, answers, drawn(asked))
-            planned = made(data, known, settings, runs=runs, methods=("auto",), like=like)
+            trial = assessed(update, known, settings, seed)
+            seen = trial.estimate(finite=True).differing or 0.0
+            like = learned(data, known, known, settings, trial)
+            planned = made_up_change(data, known, settings, runs=runs, methods=("auto",), like=like)
             after.append(told(promised(planned, seen, update.target), "earlier"))
         print(
             f"| {update.name} | {share:.1%} | {update.target:.2%} | {needed or 0:,} | {guessed} | {', '.join(after)} |",

@@ -13,8 +13,8 @@ from math import log, sqrt
 import numpy as np
 from scipy.stats import poisson
 
-from masa.inference.spread import Spread, _hidden, _limits, normal
-from masa.inference.stopping import critical, looks
+from masa.inference.spread import Spread, _poisson_limits, _unseen_answers, normal
+from masa.inference.stopping import critical, look_times
 from masa.records import Floats
 
 COUNT = np.arange(150)
@@ -63,7 +63,7 @@ def acquitted(reach: Floats, share: float) -> tuple[float, float]:
     luck, last = np.random.default_rng(0), 0
     met, queries = np.zeros(RUNS, np.int64), np.full(RUNS, 8_000)
     done = np.zeros(RUNS, np.bool_)
-    for look in looks(8_000):
+    for look in look_times(8_000):
         met += luck.poisson(share * (look - last), RUNS)
         last = look
         inside = ~done & ((met + reach[np.minimum(met, len(reach) - 1)]) / look < 0.01)
@@ -81,14 +81,15 @@ def main() -> None:
         for share in (0.0, 0.2, 0.5):
             rates = held(ends, share)
             print(f"| {name} | {share:.0%} | {min(rates):.3f} | {np.mean(rates):.3f} |")
-    z = critical(looks(8_000), 10**6, 0.95)
+    z = critical(look_times(8_000), 10**6, 0.95)
     hidden = {
-        "h of z": _hidden(z) - log(2.0),
-        "h as for one look": _hidden(Z) - log(2.0),
-        "now": _hidden(Z),
+        "h of z": _unseen_answers(z) - log(2.0),
+        "h as for one look": _unseen_answers(Z) - log(2.0),
+        "now": _unseen_answers(Z),
     }
     found = {
-        name: [_limits(1.05 * k, 1.0, z, h)[0] for k in range(400)] for name, h in hidden.items()
+        name: [_poisson_limits(1.05 * k, 1.0, z, h)[0] for k in range(400)]
+        for name, h in hidden.items()
     }
     found["decision 0014"] = [earlier(0, k, z)[0] for k in range(400)]
     print("\n| interval | got worse | acquitted | queries |\n|---|---|---|---|")

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from intervals import cases
 
-from masa.inference.stopping import Stopping
 from masa.records import StoppingReport
-from masa.replays.whole_runs import play_whole_runs
+from masa.replays.whole_runs import WholeRuns
 from masa.settings import Settings
 
 METHODS = ("auto",)
@@ -40,18 +39,14 @@ def main() -> None:
     for case in cases(folder):
         name, share, target = case.name, case.changed, case.target
         for rule in rules:
-            stopping = Stopping(target_error=target) if rule == "target" else Stopping(decide=True)
+            goal = target if rule == "target" else None
             for method in methods:
-                report = play_whole_runs(
-                    case.data,
-                    new=case.new,
-                    old=case.old,
-                    settings=Settings(method, also=case.also),
-                    stopping=stopping,
-                    budget=min(MOST, len(case.data)),
-                    runs=runs,
-                    workers=2,
+                settings = Settings(
+                    method=method, also=case.also, target_error=goal, decide=rule == "decide"
                 )
+                most = min(MOST, len(case.data))
+                played = WholeRuns(case.data, case.old, case.new, settings, budget=most)
+                report = played.play(runs, workers=2)
                 words = f"error {target:.2%}" if rule == "target" else "verdict at 1%"
                 print(
                     f"| {name} | {share:.1%} | {words} | {method} | {shown(report)} |", flush=True

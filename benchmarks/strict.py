@@ -12,12 +12,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from intervals import cases, drawn, inside
+from intervals import cases, inside
 
 from masa.inference.counts import true_matrix
-from masa.inference.method import Plan
+from masa.inference.method import Method
 from masa.inference.readings import Reader
-from masa.records import Answer, Column, Query, Shift
+from masa.inference.stopping import Stopping
+from masa.inference.trial import Trial
+from masa.records import Shift
+from masa.replays.whole_runs import drive
 from masa.settings import Settings
 
 MOST = 2_000
@@ -28,28 +31,16 @@ def held(seeds: range, *, folder: Path, number: int, every: int) -> np.ndarray:
     """Give, by run, whether accuracy, the bound on the shift and the share of changed answers held at all times, and widths."""
     case = next(case for place, case in enumerate(cases(folder)) if place == number)
     new = case.new
-    plan = Plan.of(case.data, case.old, Settings("auto", also=case.also, strict=True))
+    plan = Method.of(case.data, case.old, Settings(also=case.also, strict=True))
     before, after = (true_matrix(plan.strata, side) for side in (case.old.answers, new))
     truth = Shift(before, after)
     result = np.ones((len(seeds), 3 + 2 * len(WIDTHS)))
     for row, seed in enumerate(seeds):
-        source = plan.make(seed)
-        asked: list[Query] = []
-        while len(asked) < min(MOST, len(case.data)):
-            queries = source.ask(min(every, MOST - len(asked)))
-            if not queries:
-                break
-            for query in queries:
-                source.tell(Answer(query.item, new.values[new.codes[query.item]]))
-            asked += queries
-            places = np.array([query.item for query in asked], np.int64)
-            found = plan.estimated(
-                case.old,
-                places,
-                Column(new.name, new.values, new.codes[places]),
-                drawn(asked),
-                finite=True,
-            )
+        trial = Trial(plan, case.old, Stopping(strict=True), seed=seed)
+        for most in range(every, min(MOST, len(case.data)) + every, every):
+            drive(trial, new, until=min(most, MOST))
+            asked = trial.asked.answers
+            found = trial.estimate(finite=True)
             reader = Reader(found, 0.95)
             accuracy, differing = reader.accuracy(), reader.differing()
             assert differing is not None

@@ -233,7 +233,7 @@ def test_ctrl_c_stops_cleanly_and_prints_the_command_that_goes_on(
     assert (found["stopped"], found["verdict"]) == ("interrupted", "undecided")
     assert found["answers"] == len(server.requests), "calls under way are waited for"
     server.delay = 0.0
-    command = re.search(r"to go on: masa (.*)", err)
+    command = re.search(r"to resume it: masa (.*)", err)
     assert command is not None
     again = run(*command[1].split())
     assert json.loads(again.stdout)["run"] == found["run"]
@@ -296,7 +296,7 @@ def test_money_is_not_spent_without_a_budget_or_a_yes(server: Server, project: P
     configure(project, server, budget="")
     refused = run("assess", "--old", "label")
     assert refused.returncode == 2
-    assert "up to 300 queries, at the most 0.3" in refused.stderr
+    assert "up to 300 queries, at most 0.3" in refused.stderr
     assert server.requests == []
     assert run("assess", "--old", "label", "--yes", "--quiet").returncode in (0, 1, 3)
     assert len(server.requests) == 300
@@ -354,7 +354,7 @@ def test_a_person_is_asked_before_paid_calls(server: Server, project: Path) -> N
         ("[data\n", ("is not TOML",)),
         (
             '[budget]\nqueries = 0\n[data]\npath = "reviews.csv"\nlabel = "label"\n',
-            ("budget.queries", "greater than 0"),
+            ("budget.queries", "1 or more"),
         ),
         (
             '[limits]\nrate = "fast"\n[data]\npath = "reviews.csv"\nlabel = "label"\n',

@@ -1,4 +1,4 @@
-"""Each client against a real model: VADER over HTTP, behind a chat endpoint, and called as a function."""
+"""Each client against a real model: VADER over HTTP, behind a chat endpoint, and as a function."""
 
 import asyncio
 import json
@@ -212,7 +212,8 @@ def test_the_openai_package_can_be_the_client(server: Server, project: Path) -> 
 import openai
 client = openai.AsyncOpenAI(api_key={KEY!r}, base_url="{server.url}/v1", max_retries=0)
 async def classify(text):
-    answer = await client.chat.completions.create(model="tiny", messages=[{{"role": "user", "content": text}}])
+    messages = [{{"role": "user", "content": text}}]
+    answer = await client.chat.completions.create(model="tiny", messages=messages)
     return {{"label": answer.choices[0].message.content, "version": answer.model}}
 """
     )
@@ -424,7 +425,9 @@ def test_third_parties_add_clients_by_entry_point(
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: echo-client\nVersion: 1.0\n")
     (package / "entry_points.txt").write_text("[masa.clients]\necho = echo_client:make\n")
     (project / "echo_client.py").write_text(
-        "from test_clients import Echo\n\ndef make(argument, options, context):\n    return Echo(argument or context.labels[0])\n"
+        "from test_clients import Echo\n\n"
+        "def make(argument, options, context):\n"
+        "    return Echo(argument or context.labels[0])\n"
     )
     monkeypatch.syspath_prepend(str(project))
     assert clients.offered()["echo"] == "echo_client:make"

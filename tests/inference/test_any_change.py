@@ -11,9 +11,8 @@ import masa
 from masa.cli.main import main
 from masa.data.baseline_answers import ENOUGH_REPEATS, BaselineAnswers, from_column
 from masa.data.dataset import Dataset
-from masa.inference.stopping import Stopping
 from masa.records import Reply
-from masa.replays.whole_runs import Noise, play_whole_runs
+from masa.replays.whole_runs import Noise, WholeRuns
 from masa.settings import Settings
 
 NAMES = np.array(["bad", "fine", "good"])
@@ -40,16 +39,8 @@ def reviews(
 def test_an_api_that_only_contradicts_itself_has_not_moved(noise: Noise) -> None:
     """Items are asked where answers are doubtful, and there it contradicts itself: that alone is no sign of change."""
     data, old = reviews()
-    runs = play_whole_runs(
-        data,
-        new=data.predictions["old"],
-        old=old,
-        settings=Settings(),
-        stopping=Stopping(),
-        budget=600,
-        noise=noise,
-        runs=40,
-    )
+    same = data.predictions["old"]
+    runs = WholeRuns(data, old, same, Settings(), budget=600, noise=noise).play(40)
     assert runs.noticed <= 0.15  # 3.5% are allowed.
     assert runs.false_alarms == 0.0
     assert runs.coverage >= 0.9
@@ -57,33 +48,19 @@ def test_an_api_that_only_contradicts_itself_has_not_moved(noise: Noise) -> None
 
 def test_a_change_is_noticed_through_the_noise() -> None:
     data, old = reviews(changed=0.06)
-    runs = play_whole_runs(
-        data,
-        new=data.predictions["new"],
-        old=old,
-        settings=Settings(),
-        stopping=Stopping(),
-        budget=800,
-        noise=Noise(0.01),
-        runs=20,
-    )
+    new = data.predictions["new"]
+    runs = WholeRuns(data, old, new, Settings(), budget=800, noise=Noise(0.01)).play(20)
     assert runs.noticed >= 0.8
-    quiet = play_whole_runs(
-        data,
-        new=data.predictions["new"],
-        old=old,
-        settings=Settings(),
-        stopping=Stopping(),
-        budget=200,
-        runs=10,
-    )
+    quiet = WholeRuns(data, old, new, Settings(), budget=200).play(10)
     assert quiet.noticed == 1.0
 
 
 def test_few_items_asked_twice_are_not_taken_for_steadiness() -> None:
     _, old = reviews(200)
     assert old.repeats_itself
-    assert not replace(old, asked_twice=dict.fromkeys(range(ENOUGH_REPEATS - 1), False)).repeats_itself
+    assert not replace(
+        old, asked_twice=dict.fromkeys(range(ENOUGH_REPEATS - 1), False)
+    ).repeats_itself
     assert replace(old, asked_twice=dict.fromkeys(range(ENOUGH_REPEATS), False)).repeats_itself
     assert not replace(
         old, asked_twice={**dict.fromkeys(range(ENOUGH_REPEATS), False), 0: True}
@@ -207,10 +184,10 @@ def test_replays_play_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert methods["masa"]["stopping"] is None
     for wrong, why in (
         (["--noise", "2%"], "only whole assessments"),
-        (["--stop", "budget", "--noise", "2"], "noise is 2"),
+        (["--stop", "budget", "--noise", "2"], "--noise is '2'"),
         (["--stop", "budget", "--noise", "0.3", "--noise-where", "unsure"], "noise is 0.3"),
         (["--stop", "budget", "--noise", "0.1", "--noise-where", "here"], "noise-where"),
-        (["--stop", "budget", "--noise", "0.1", "--repeat", "0"], "repeat is 0"),
+        (["--stop", "budget", "--noise", "0.1", "--repeat", "0"], "--repeat is '0'"),
     ):
         assert main([*common, *wrong]) == 2
         assert why in capsys.readouterr().err

@@ -13,7 +13,7 @@ from masa.data.baseline_answers import from_column
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.inference.counts import true_matrix
-from masa.inference.method import Plan
+from masa.inference.method import Method
 from masa.inference.readings import Reader
 from masa.records import Answer, Assessment, Column, Interval, Query, Readings, Shift
 from masa.sampling.draws import Draws
@@ -197,10 +197,10 @@ def test_strict_intervals_hold_whenever_one_looks() -> None:
     data = zoo(items=1500, changed=0.06)
     truth = truth_of(data)
     old = from_column(data, data.predictions["old"])
-    plan = Plan.of(data, old, Settings(strict=True))
+    method = Method.of(data, old, Settings(strict=True))
     new = data.predictions["new"]
     for seed in range(2):
-        source, asked = plan.make(seed), list[Query]()
+        source, asked = method.source(seed=seed), list[Query]()
         while queries := source.ask(25):
             for query in queries:
                 source.tell(Answer(query.item, new.values[new.codes[query.item]]))
@@ -208,7 +208,7 @@ def test_strict_intervals_hold_whenever_one_looks() -> None:
             places = np.array([query.item for query in asked], np.int64)
             answers = Column("new", new.values, new.codes[places])
             draws = Draws.of([query.draw for query in asked if query.draw is not None])
-            found = plan.estimated(old, places, answers, draws, finite=True)
+            found = method.estimate(places, answers, draws, finite=True)
             assert holds(truth.accuracy.change, Reader(found, 0.95).accuracy())
             assert found.shift.error(truth) <= found.bound(0.95) + 1e-12
         assert len(asked) == len(data)
@@ -223,7 +223,7 @@ def test_the_draws_of_a_strict_run_say_what_they_say() -> None:
     data = zoo(items=400, changed=0.1)
     truth = truth_of(data).accuracy.change
     old = from_column(data, data.predictions["old"])
-    plan = Plan.of(data, old, Settings(strict=True))
+    method = Method.of(data, old, Settings(strict=True))
     new = data.predictions["new"]
     right = data.label.on(tuple(NAMES)).codes
     gain = (new.on(tuple(NAMES)).codes == right).astype(float) - (
@@ -231,7 +231,7 @@ def test_the_draws_of_a_strict_run_say_what_they_say() -> None:
     )
     seen = []
     for seed in range(300):
-        source, known, row = plan.make(seed), 0.0, []
+        source, known, row = method.source(seed=seed), 0.0, []
         for _ in range(4):
             queries = source.ask(50)
             for query in queries:

@@ -109,7 +109,7 @@ def test_an_unchanged_api_is_known_to_be_unchanged_exactly() -> None:
     places = np.arange(0, 900, 5)
     said = Column("now", old.values, old.codes[places])
     found = paired(strata, places, said, said, all_old=old)
-    assert found.lean == 1.0
+    assert found.coefficient == 1.0
     assert np.abs(found.shift.values).max() < 1e-15
     assert 0.0 < found.accuracy.ends()[0] < 0.02
 
@@ -120,7 +120,7 @@ def test_all_asked_leaves_no_doubt_and_little_asked_leaves_much() -> None:
     assert matrix_spread(whole, strata.size).bound() == pytest.approx(0.0, abs=1e-12)
     assert matrix_spread(whole, strata.size, finite=False).bound() > 0.01
     known = matrix_spread(drawn(strata, new, method="masa", queries=1, seed=0), strata.size)
-    assert known.blind > 0.4
+    assert known.unanswered_share > 0.4
     assert known.bound() > 0.5
 
 
@@ -235,12 +235,12 @@ def test_counts_of_rare_things_hold_however_many_are_read_at_once(many: int) -> 
     doubt = 0.05 / many
     z = normal(1.0 - doubt)
     count = np.arange(400)
-    reach = np.array([Spread(float(k), 0.0, unit=1.0).reach(z) for k in count])
-    assert reach[0] == pytest.approx(
+    half = np.array([Spread(float(k), 0.0, unit=1.0).half_width(z) for k in count])
+    assert half[0] == pytest.approx(
         np.log(2.0 / doubt)
     )  # Nothing met: what chance hides so often and not more.
     for mean in np.geomspace(0.01, 200.0, 300):
-        misses = poisson.pmf(count, mean)[np.abs(count - mean) > reach].sum()
+        misses = poisson.pmf(count, mean)[np.abs(count - mean) > half].sum()
         assert misses <= 0.9 * doubt
 
 

@@ -10,7 +10,8 @@ import pytest
 from masa.data.dataset import Dataset
 from masa.errors import UsageError
 from masa.records import Replay
-from masa.replays.replay import _bias_share, _grid, cores, replay, replay_file
+from masa.replays.curve import _bias_share, _grid, cores
+from masa.replays.replay import replay
 
 
 def data(items: int = 600, seed: int = 0) -> Dataset:
@@ -60,7 +61,7 @@ def test_queries_for_the_target_are_the_first_that_reach_it() -> None:
         (data(), 0.005, 0.95),
         (data(), 0.02, 0.95),
         (data(), 0.4, 0.95),
-        (two, 0.01, 0.03),
+        (two, 0.01, 0.5),
     ):
         options: dict[str, Any] = {"target_error": target, "confidence": confidence}
         for curve in replay(
@@ -319,22 +320,22 @@ def test_rounding_is_not_taken_for_bias() -> None:
     ("options", "said"),
     [
         ({"runs": 0}, "runs is 0"),
-        ({"target_error": 0.0}, "target error is 0"),
-        ({"target_error": 1e-300}, "target error is 1e-300"),
-        ({"target_error": 1.0}, "target error is 1"),
+        ({"target_error": 0.0}, "target_error is 0"),
+        ({"target_error": 1e-300}, "target_error is 1e-300"),
+        ({"target_error": 1.0}, "target_error is 1"),
         ({"new": "nwe"}, "no predictions 'nwe'"),
-        ({"target_error": float("nan")}, "target error is nan"),
+        ({"target_error": float("nan")}, "target_error is nan"),
         ({"confidence": 1.0}, "confidence is 1"),
         ({"confidence": 0.9999999999999999}, "confidence is 0.99"),
         ({"seed": -1}, "seed is -1"),
-        ({"budgets": [0]}, "budgets are 0"),
-        ({"budgets": []}, "budgets are none"),
+        ({"budgets": [0]}, r"budgets is \[0\]"),
+        ({"budgets": []}, r"budgets is \[\]"),
         ({"budgets": [10**12]}, "budgets are 1000000000000"),
         ({"a": -1.0}, "a is -1"),
         ({"a": "lots"}, "a is 'lots'"),
-        ({"methods": ["mesa"]}, "no method 'mesa'"),
-        ({"methods": []}, "no method"),
-        ({"methods": ["masa", "masa"]}, "twice"),
+        ({"methods": ["mesa"]}, r"methods is \['mesa'\]"),
+        ({"methods": []}, r"methods is \[\]"),
+        ({"methods": ["masa", "masa"]}, "methods is"),
         ({"levels": 0}, "levels is 0"),
     ],
 )
@@ -347,16 +348,16 @@ def test_difficulty_falls_back_on_the_old_confidence(tmp_path: Path) -> None:
     rows = "".join(f"{'ab'[i % 2]},{'ab'[i % 3 % 2]},{i / 100},{'ab'[i % 2]}\n" for i in range(100))
     (tmp_path / "a.csv").write_text("label,v1.prediction,v1.confidence,v2.prediction\n" + rows)
     options: dict[str, Any] = {"label": "label", "new": "v2.prediction", "runs": 5}
-    with_old = replay_file(tmp_path / "a.csv", old="v1.prediction", **options)
+    with_old = replay(tmp_path / "a.csv", old="v1.prediction", **options)
     assert (with_old.strata, with_old.difficulty) == (
         6,
         "'v1.confidence', the confidence of the old answers",
     )
-    peeked = replay_file(
+    peeked = replay(
         tmp_path / "a.csv", **{**options, "new": "v1.prediction", "difficulty": "v1.confidence"}
     )
     assert any("only after paying" in note for note in peeked.notes)
-    without = replay_file(tmp_path / "a.csv", **options)
+    without = replay(tmp_path / "a.csv", **options)
     assert (without.strata, without.difficulty) == (2, "")
 
 
@@ -379,12 +380,12 @@ def test_real_predictions_need_the_known_queries(
         "difficulty": f"{cheap}.confidence",
         "runs": 1000,
     }
-    paper = replay_file(
+    paper = replay(
         frugalml / f"{name}.parquet",
         methods=["uniform", "post-stratified", "masa", "optimal"],
         replacement=True,
         **options,
     )
-    once = replay_file(frugalml / f"{name}.parquet", methods=["masa"], **options)
+    once = replay(frugalml / f"{name}.parquet", methods=["masa"], **options)
     found = [curve.queries_for_target for curve in (*paper.curves, *once.curves)]
     assert found == pytest.approx(KNOWN[case], rel=0.15)

@@ -39,10 +39,23 @@ def result() -> Replay:
             path,
         )
 
+    curves = (curve("uniform", 200), curve("masa", 150), curve("optimal", None))
     return Replay(
-        1000, 2, 2, 6, "'hard'", 50, 0, False, 0.01, 0.95,
-        Shift(matrix(0.5), matrix(0.4)), 0.1 * 2**0.5, (curve("uniform", 200), curve("masa", 150), curve("optimal", None)), (),
-    )  # fmt: skip
+        items=1000,
+        labels=2,
+        predictions=2,
+        strata=6,
+        difficulty="'hard'",
+        runs=50,
+        seed=0,
+        replacement=False,
+        target_error=0.01,
+        confidence=0.95,
+        shift=Shift(matrix(0.5), matrix(0.4)),
+        no_change_error=0.1 * 2**0.5,
+        curves=curves,
+        notes=(),
+    )
 
 
 def test_a_replay_shows_each_number_in_its_place(result: Replay) -> None:

@@ -681,7 +681,7 @@ def test_an_api_that_contradicts_itself_is_measured_and_called_noise(
     assert noise.low < first.contradicted / 200 < noise.high
     found = masa.assess(data(), client(server), budget=150, store=store, limits=QUICK)
     assert found.moved == "noise"
-    assert "% of 200 that were asked for twice may explain" in found.proof
+    assert "% of 200 items asked twice were answered differently" in found.proof
     server.change = lambda _text, _label: "pos"
     assert masa.assess(data(), client(server), budget=150, store=store, limits=QUICK).moved == "yes"
 

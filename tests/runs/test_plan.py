@@ -15,9 +15,9 @@ from masa.clients.replay import ReplayClient
 from masa.data.baseline_answers import from_column
 from masa.data.dataset import Dataset
 from masa.records import Column, Curve, Point
-from masa.replays.made_up_change import made, queries_for
+from masa.replays.made_up_change import made_up_change, queries_for
 from masa.replays.replay import replay
-from masa.runs.earlier_change import from_run
+from masa.runs.earlier_change import learned_from_run
 from masa.runs.plan import plan
 from masa.runs.stored_baseline import lay_over
 from masa.settings import Settings
@@ -45,7 +45,9 @@ def test_a_plan_promises_about_what_is_then_needed() -> None:
     data = mail()
     old, new = (data.predictions[name] for name in ("old", "new"))
     share = float(np.mean(old.codes != new.codes))
-    planned = made(data, from_column(data, old, "sure"), Settings(), runs=200, methods=("auto",))
+    planned = made_up_change(
+        data, from_column(data, old, "sure"), Settings(), runs=200, methods=("auto",)
+    )
     promised = (
         planned.replay(share, methods=("auto",), budgets=(300,), error=0.015)
         .curves[0]
@@ -69,7 +71,9 @@ def test_a_plan_promises_about_what_is_then_needed() -> None:
 
 def test_what_is_made_up_is_what_was_asked_for() -> None:
     data = mail()
-    case = made(data, from_column(data, data.predictions["old"], "sure"), Settings(), runs=10)
+    case = made_up_change(
+        data, from_column(data, data.predictions["old"], "sure"), Settings(), runs=10
+    )
     for share in (0.001, 0.03, 0.5, 1.0):
         new = case.changed(share).predictions["new"]
         old = data.predictions["old"].on(new.values)
@@ -172,15 +176,15 @@ def test_an_earlier_run_tells_which_answers_change_and_what_they_become(tmp_path
     with opened(store) as kept:
         run = history.find(kept, assessed.run)
         now = lay_over(kept, data, history.find(kept, run.baseline or 0))[1]
-        like = from_run(kept, data, now, Settings(), run)
-        half = from_run(
+        like = learned_from_run(kept, data, now, Settings(), run)
+        half = learned_from_run(
             kept,
             *lay_over(kept, data.take(np.arange(1000)), history.find(kept, run.baseline or 0)),
             Settings(),
             run,
         )
         other = mail(50)
-        nothing = from_run(
+        nothing = learned_from_run(
             kept, other, from_column(other, other.predictions["old"]), Settings(), run
         )
     assert like is not None
@@ -190,7 +194,7 @@ def test_an_earlier_run_tells_which_answers_change_and_what_they_become(tmp_path
     assert half.answers < 500
     assert nothing is None
     assert {name for to in like.became.values() for name in to} == {"junk"}
-    made_up = made(
+    made_up = made_up_change(
         data,
         from_column(data, data.predictions["old"]),
         Settings(),
@@ -201,8 +205,10 @@ def test_an_earlier_run_tells_which_answers_change_and_what_they_become(tmp_path
     again = made_up.changed(0.05).predictions["new"]
     hit = again.codes != data.predictions["old"].on(again.values).codes
     assert np.mean(offer[hit] & (old[hit] == "ham")) > 0.8
-    assert 0.6 < made_up.truer(float(np.mean(old != new))) < 1.6
-    assert replace(made_up, methods=("masa",)).truer(0.05) == 1.0  # Of that nothing was learned.
+    assert 0.6 < made_up.error_ratio(float(np.mean(old != new))) < 1.6
+    assert (
+        replace(made_up, methods=("masa",)).error_ratio(0.05) == 1.0
+    )  # Of that nothing was learned.
     found = plan(
         data, client, errors=(0.02,), budgets=(100,), runs=20, methods=("auto",), store=store
     )
@@ -238,11 +244,11 @@ def test_an_earlier_run_tells_which_answers_change_and_what_they_become(tmp_path
     )  # Who plans from now on starts from the new answers.
     with opened(store) as kept:
         after = lay_over(kept, data, history.current(kept, "default") or run)[1]
-        anew = from_run(kept, data, after, Settings(), run)
+        anew = learned_from_run(kept, data, after, Settings(), run)
     assert anew is not None
-    assert anew.likely[new == old] == pytest.approx(like.likely[new == old])
+    assert anew.log_odds[new == old] == pytest.approx(like.log_odds[new == old])
     assert (
-        anew.likely[new == "junk"] < like.likely[new == "junk"] - 0.5
+        anew.log_odds[new == "junk"] < like.log_odds[new == "junk"] - 0.5
     ).all()  # They are no longer what changed then.
 
 
@@ -254,11 +260,11 @@ def test_calls_of_the_baseline_that_failed_are_no_answers() -> None:
         (*NAMES.tolist(), masa.records.ERROR),
         np.where(np.arange(400) % 9 == 0, 2, old_codes(old)),
     )
-    case = made(data, from_column(data, answers), Settings(), runs=10, methods=("auto",))
+    case = made_up_change(data, from_column(data, answers), Settings(), runs=10, methods=("auto",))
     assert masa.records.ERROR not in case.changed(0.1).predictions["new"].values
     none = Column("old", (masa.records.ERROR,), np.zeros(400, np.int32))
     with pytest.raises(masa.UsageError, match="all calls of the baseline failed"):
-        made(data, from_column(data, none), Settings(), runs=10)
+        made_up_change(data, from_column(data, none), Settings(), runs=10)
 
 
 def old_codes(names: list[str]) -> np.ndarray[Any, np.dtype[np.int32]]:

@@ -15,7 +15,7 @@ from masa.data.baseline_answers import BaselineAnswers, evenly_weighted, narrowe
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.inference.counts import true_matrix
-from masa.inference.method import Plan
+from masa.inference.method import Method
 from masa.records import Answer, Assessment, Column, Query
 from masa.runs.plan import plan
 from masa.sampling.draws import Draws
@@ -116,8 +116,8 @@ def test_all_known_items_leave_the_doubt_of_a_sample(now: str) -> None:
         kept, known = narrowed(
             data, BaselineAnswers(places, then, weight=weight, extra_variance=extra_variance)
         )
-        plan = Plan.of(kept, known, Settings())
-        source, queries = plan.make(seed), list[Query]()
+        method = Method.of(kept, known, Settings())
+        source, queries = method.source(seed=seed), list[Query]()
         while some := source.ask(100):
             for query in some:
                 source.tell(Answer(query.item, new.values[new.codes[places[query.item]]]))
@@ -126,7 +126,7 @@ def test_all_known_items_leave_the_doubt_of_a_sample(now: str) -> None:
         assert len(at) == 500
         draws = Draws.of([query.draw for query in queries if query.draw is not None])
         answers = Column(new.name, new.values, new.codes[places[at]])
-        found = plan.estimated(known, at, answers, draws, finite=True)
+        found = method.estimate(at, answers, draws, finite=True)
         errors.append(found.shift.accuracy.change - truth)
         variances.append(found.accuracy.error2)
     assert np.std(errors) ** 2 == pytest.approx(np.mean(variances), rel=0.25)
@@ -141,11 +141,13 @@ def test_what_the_baseline_has_nothing_of_is_said(tmp_path: Path) -> None:
     )
     store = tmp_path / "masa.db"
     masa.baseline(data, "replay:old", budget=1, store=store)
-    with pytest.raises(masa.UsageError, match="'rare', 'spam', of which the baseline has nothing"):
+    with pytest.raises(
+        masa.UsageError, match="'rare', 'spam', about which the baseline has no answers"
+    ):
         masa.assess(
             data, "replay:old", budget=9, store=store, mix={"rare": 0.1, "ham": 0.4, "spam": 0.5}
         )
-    with pytest.raises(masa.UsageError, match="'rare', of which the baseline has nothing"):
+    with pytest.raises(masa.UsageError, match="'rare', about which the baseline has no answers"):
         masa.assess(
             data, "replay:old", budget=9, store=store, weights={"cost": {"rare": {"ham": 5}}}
         )
@@ -239,7 +241,7 @@ def test_what_is_known_of_noise_outlives_an_accepted_run(tmp_path: Path) -> None
     masa.baseline(data, api, budget=1000, repeat=200, store=store)
     for _ in range(2):
         found = masa.assess(data, api, budget=400, store=store)
-        assert (found.moved, "asked for twice" in found.proof) == ("noise", True)
+        assert (found.moved, "asked twice" in found.proof) == ("noise", True)
         assert main(["accept", str(found.run), "--store", str(store)]) == 0
 
 

@@ -14,7 +14,7 @@ from masa.data.dataset import Dataset
 from masa.data.features import Features, Words
 from masa.data.strata import Strata
 from masa.inference.counts import make_possible, true_matrix
-from masa.inference.inverse_probability import weighed
+from masa.inference.inverse_probability import inverse_probability_estimate
 from masa.records import Answer, Column, Floats, Query
 from masa.replays.replay import replay
 from masa.sampling.draws import Draws
@@ -350,7 +350,9 @@ def test_the_estimate_of_a_run_is_that_of_the_replays(case: Case) -> None:
         Predictive(case.layout, case.features, seed=2), case, 160, np.random.default_rng(0)
     )
     places, answers = answers_to(case, asked)
-    found = weighed(case.layout, case.strata, places, answers, draws_of(asked), old=case.old)
+    found = inverse_probability_estimate(
+        case.layout, case.strata, places, answers, draws_of(asked), old=case.old
+    )
     batch = np.array([query.batch for query in asked], np.int32)
     sizes = np.array(
         [
@@ -390,7 +392,7 @@ def test_the_estimate_knows_how_far_it_is_off() -> None:
             np.random.default_rng(seed),
         )
         places, answers = answers_to(case, asked)
-        found = weighed(
+        found = inverse_probability_estimate(
             live_layout(case), case.strata, places, answers, draws_of(asked), old=case.old
         )
         names = truth.predictions
@@ -419,7 +421,9 @@ def test_an_answer_never_heard_before_is_one_of_the_matrix() -> None:
     assert len(asked) == 200
     places = np.array([query.item for query in asked], np.int64)
     answers = Column("new", ("surprise",), np.zeros(200, np.int32))
-    found = weighed(live_layout(case), case.strata, places, answers, draws_of(asked), old=case.old)
+    found = inverse_probability_estimate(
+        live_layout(case), case.strata, places, answers, draws_of(asked), old=case.old
+    )
     assert found.shift.new.values[
         :, found.shift.new.predictions.index("surprise")
     ].sum() == pytest.approx(1.0)

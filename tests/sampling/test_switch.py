@@ -8,8 +8,8 @@ from masa.data.dataset import Dataset
 from masa.data.features import Features
 from masa.data.strata import adaptive_strata
 from masa.inference.counts import true_matrix
-from masa.inference.inverse_probability import weighed
-from masa.inference.sample import Sample, Table
+from masa.inference.inverse_probability import inverse_probability_estimate
+from masa.inference.sample import EntryWeights, Sample
 from masa.records import Answer, Column, Floats, Query
 from masa.sampling.draws import Draws
 from masa.sampling.kernels import predictive as kernel
@@ -74,7 +74,9 @@ class Rewritten:
         draws = Draws.of([draw for query in asked if (draw := query.draw) is not None])
         answers = Column("new", self.new.values, self.new.codes[places])
         return (
-            weighed(self.layout(), self.strata, places, answers, draws, old=self.old)
+            inverse_probability_estimate(
+                self.layout(), self.strata, places, answers, draws, old=self.old
+            )
             .shift.new.on(NAMES)
             .values
         )
@@ -206,11 +208,11 @@ def test_intervals_hold_after_the_turn_though_mistakes_are_rare() -> None:
         zeros,
         zeros,
         None,
-        lean=0.0,
+        coefficient=0.0,
         stratum=stratum,
         share=halves,
         fraction=fraction,
     )
-    room = sample.of(Table(np.eye(2)))
+    room = sample.of(EntryWeights(np.eye(2)))
     assert room.unit == pytest.approx(0.5 / 20)
-    assert 0.08 < room.reach(1.96) < 0.12
+    assert 0.08 < room.half_width(1.96) < 0.12

@@ -85,6 +85,7 @@ class Http:
         """Describe the URL, the body and the paths, as they are written in the settings."""
         options = self._options
         parser = {"label": options.label, "labels": options.labels, "missing": options.missing}
+        # Headers that may hold a secret are left out: the description is stored.
         headers = {
             name: value for name, value in options.headers.items() if not SECRET.search(name)
         }
@@ -109,6 +110,7 @@ class Http:
         if not isinstance(found, list):
             label = as_text(found)
         if label is not None:
+            # A server may send the key back, and labels are stored.
             label = self._options.labels.get(label, self._secrets.hide(label))
         version = self._version_in(response)
         if version is not None:
@@ -126,6 +128,7 @@ class Http:
         except LookupError as exc:
             if self._options.missing is not None:
                 return self._options.missing
+            # One such answer may be an accident; if none has ever had a label, the path is wrong.
             self._without_label += 1
             if self._without_label >= TELLING and not self._with_label:
                 raise Fatal(
@@ -182,6 +185,7 @@ def _finite(value: object) -> float | None:
     >>> _finite(0.5), _finite("0.5"), _finite(float("nan")), _finite(True)
     (0.5, None, None, None)
     """
+    # In Python True is an integer too.
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:

@@ -30,6 +30,11 @@ MAX_LABELS = 1_000
 MAX_PREDICTIONS = 10_000
 """The most different values of a column of predictions or groups."""
 
+UNLABELLED_HINT = (
+    "label them, leave them out, or keep them with --unlabelled only to tell whether anything "
+    "changed"
+)
+
 MOST_NAMED = 5
 """The most labels that a note lists."""
 
@@ -110,6 +115,7 @@ class Dataset:
 
         Labels and predictions that none of these items has are left out.
         """
+        # The inputs stay those of all items that were read, so their places are kept.
         rows = places
         if self.rows is not None:
             rows = self.rows[places]
@@ -190,6 +196,7 @@ class Dataset:
         """
         digest = hashlib.sha256()
 
+        # With the length of each part, so that no two lists of parts give the same bytes.
         def add(role: str, *parts: bytes) -> None:
             for part in (role.encode(), *parts):
                 digest.update(len(part).to_bytes(8, "little") + part)
@@ -245,11 +252,7 @@ def read(
             if name != label:
                 rows.refuse_missing(name)
             elif not unlabelled:
-                rows.refuse_missing(
-                    name,
-                    hint="label them, leave them out, or keep them with --unlabelled "
-                    "only to tell whether anything changed",
-                )
+                rows.refuse_missing(name, hint=UNLABELLED_HINT)
             if name != id:
                 rows.refuse_reserved(name)
         labels = rows.labels(label, most=MAX_LABELS, missing=UNLABELLED)
@@ -328,7 +331,7 @@ def as_text(value: object) -> str | None:
     """
     if isinstance(value, str):
         return value or None
-    if value is None or str(value) in ("nan", "<NA>", "NaT"):
+    if value is None or str(value) in ("nan", "<NA>", "NaT"):  # As NumPy and pandas write them.
         return None
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
@@ -423,6 +426,7 @@ def _keys(inputs: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Ints:
             parts.append(("input", *texts, str(seen[texts])))
     else:
         parts = [("row", str(place), label) for place, label in enumerate(labels)]
+    # The same characters as `Rows.keys` hashes in SQL.
     whole = ("\x1f".join(f"{len(text)}\x1f{text}" for text in part) for part in parts)
     hashes = (hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:] for text in whole)
     return np.array([int.from_bytes(half, "little", signed=True) for half in hashes], np.int64)

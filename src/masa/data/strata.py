@@ -9,7 +9,7 @@ import numpy as np
 from masa.data.dataset import Dataset
 from masa.data.features import Features
 from masa.errors import UsageError
-from masa.records import UNLABELLED, Bools, Codes, Column, Floats, Ints
+from masa.records import UNLABELLED, Codes, Column, Floats, Ints
 
 FEW = 10
 """With fewer items per level than this, items are not split into levels.
@@ -139,18 +139,13 @@ class Strata:
         ends = np.cumsum(size)
         label_of = (keys // levels // width).astype(np.int32)
         kind_of = keys // levels % width - 1
-        counted = np.array([name != UNLABELLED or all_items for name in label.values])[label.codes]
-        if by is not None and mix_by:
-            item_weight = _item_weights(by, counted, mix)[kind_of]
-        else:
-            item_weight = _item_weights(label, counted, mix)[label_of]
-        # The items of a stratum have one label, so that either all of them count or none does.
-        stratum_counts = counted[items[ends - 1]]
+        # All items of a stratum have the same weight: take that of its last one.
+        item_weight = _item_weights(label, by if mix_by else None, mix, all_items=all_items)
         return cls(
             labels=label.values,
             label=label_of,
             level=(keys % levels).astype(np.int32),
-            weight=np.where(stratum_counts, item_weight * size, 0.0),
+            weight=item_weight[items[ends - 1]] * size,
             start=np.concatenate(([0], ends)).astype(np.int64),
             items=items,
             kind=kind_of.astype(np.int32),
@@ -259,19 +254,21 @@ def _levels(part: Ints, difficulty: Floats, levels: int, few: int) -> Ints:
     return result
 
 
-def _item_weights(column: Column, counted: Bools, mix: Mapping[str, float] | None) -> Floats:
-    """Return the weight of an item of each label or group (V,), by the data or by a mix.
-
-    The array `counted` (N,) says which items have a weight at all.
-    """
+def _item_weights(
+    label: Column, mix_by: Column | None, mix: Mapping[str, float] | None, *, all_items: bool
+) -> Floats:
+    """Return the weight of each item (N,), by the data or by a mix of labels or of `mix_by`."""
+    counted = np.array([name != UNLABELLED or all_items for name in label.values])[label.codes]
+    column = mix_by or label
     known = np.bincount(column.codes[counted], minlength=len(column.values))
     if mix is None:
-        return np.full(len(known), 1.0 / known.sum())
+        return np.where(counted, 1.0 / known.sum(), 0.0)
     names = [name for name, count in zip(column.values, known, strict=True) if count]
     _check_mix(mix, names, column.name)
     shares = np.array([float(mix.get(name, 0.0)) for name in column.values])
     shares = shares / shares.max()  # Before the sum, which huge shares would overflow.
-    return np.asarray(shares / shares.sum() * (1.0 / np.maximum(known, 1)))
+    weight = shares / shares.sum() * (1.0 / np.maximum(known, 1))
+    return np.where(counted, weight[column.codes], 0.0)
 
 
 def _check_mix(mix: Mapping[str, float], names: Sequence[str], column: str) -> None:

@@ -1,4 +1,4 @@
-"""Did anything change at all? Answers that differ are proof, unless the API contradicts itself anyway."""
+"""Say whether any answer changed: differing answers are proof, unless noise may explain them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,22 +15,23 @@ from masa.inference.sample import Sample
 from masa.inference.spread import normal
 from masa.records import ERROR, Bools, ChangedItem, Codes, Column, Floats, Ints
 
-SURE = 0.035
-"""The chance of an error in saying that an API moved that contradicts itself."""
+FALSE_ALARM_RATE = 0.035
+"""How often an API with noise that did not change may be said to have changed."""
 
-PARTS = 5
-"""Noise is compared among items of about the same confidence, in so many parts of equal size."""
+CONFIDENCE_BINS = 5
+"""Noise is compared among items of about the same confidence, in so many bins of equal size."""
 
-FLOOR = 0.9
-"""How much it counts that answers differ more often than by noise; the rest is that they differ in one direction."""
+FREQUENCY_WEIGHT = 0.9
+"""Weight of the score for answers that differ more often than by noise. The score for their
+direction has the rest: the squares of the two weights add up to 1 (decision 0011)."""
 
 SAME = 1e-9
-"""Confidences that differ by no more are the same."""
+"""Confidences that differ by no more than this are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnyChange:
-    """Whether anything changed, and what shows it."""
+    """Whether any answer changed, and the proof."""
 
     said: str
     """yes, no sign or noise"""
@@ -40,15 +41,16 @@ class AnyChange:
 def differences(
     data: Dataset, old: BaselineAnswers, places: Ints, answers: Column
 ) -> tuple[list[int], dict[int, ChangedItem]]:
-    """Give the places whose old and new answers are both known, and the items where they differ, by place."""
+    """Give the places with a baseline answer and a new one, and by place the items that differ."""
     before = np.full(len(data), -1, np.int32)
     before[old.places] = old.answers.codes
     both: list[int] = []
     differing: dict[int, ChangedItem] = {}
-    for place, code, then in zip(
-        places.tolist(), answers.codes.tolist(), before[places].tolist(), strict=True
-    ):
-        was, new = old.answers.values[then] if then >= 0 else ERROR, answers.values[code]
+    codes = zip(places.tolist(), answers.codes.tolist(), before[places].tolist(), strict=True)
+    for place, new_code, old_code in codes:
+        if old_code < 0:
+            continue
+        was, new = old.answers.values[old_code], answers.values[new_code]
         if ERROR in (was, new):
             continue
         both.append(place)
@@ -67,25 +69,25 @@ def any_change(
     confidence: Mapping[int, float] | None = None,
     looks: Looks | None = None,
 ) -> AnyChange:
-    """Say whether anything changed.
+    """Say whether any answer changed beyond the API's own noise.
 
-    For an API that repeats itself any answer that differs is proof; so is a confidence (by place) that moved, if it was seen to
-    repeat those too. For one that contradicts itself more answers must differ than that explains.
+    For an API without noise any answer that differs is proof. So is a confidence (by place) that
+    differs, if the API was seen to repeat its confidences too. For an API with noise more answers
+    must differ than the noise explains.
     """
     if not old.repeats_itself:
-        return (
-            _beyond_noise(found, old, compared_to, differing, looks)
-            if differing
-            else AnyChange("no sign")
-        )
+        if not differing:
+            return AnyChange("no sign")
+        return _beyond_noise(found, old, compared_to, differing, looks)
     if differing:
         return AnyChange("yes", f"{len(differing):,} of {len(compared_to):,} answers differ")
     if old.confidence_repeats and old.confidence is not None and confidence:
-        apart = sum(abs(old.confidence[place] - now) > SAME for place, now in confidence.items())
-        if apart:
+        before = old.confidence
+        changed = sum(abs(before[place] - now) > SAME for place, now in confidence.items())
+        if changed:
             return AnyChange(
                 "yes",
-                f"the confidence of {apart:,} of {len(confidence):,} answers is not what it was",
+                f"the confidence of {changed:,} of {len(confidence):,} answers is not what it was",
             )
     return AnyChange("no sign")
 
@@ -97,9 +99,11 @@ def _beyond_noise(
     differing: Mapping[int, ChangedItem],
     looks: Looks | None,
 ) -> AnyChange:
-    """Say whether more answers differ, or differ otherwise, than those of an API would that only contradicts itself.
+    """Say whether answers differ more often, or in another way, than by noise alone.
 
-    Each answer counts for the items it stands for: where the API is unsure it is asked more, and contradicts itself more.
+    Each answer has its weight. Unweighted counts would find change where there is none: items of
+    low confidence are asked more often, and there an API contradicts itself more often
+    (decision 0011).
     """
     if found is None:
         return AnyChange("noise")
@@ -111,85 +115,95 @@ def _beyond_noise(
     asked = asked.take(np.isin(asked.place, np.array(compared_to, np.int64)) & (asked.weight > 0.0))
     if not len(asked.place):
         return AnyChange("noise")
-    apart = np.isin(asked.place, list(differing))
-    became = [differing[place] for place in asked.place[apart].tolist()]
-    excess, lopsided = _excess(asked, apart, old), _lopsided(became, asked.weight[apart])
-    floor = f"{100 * old.contradicted / old.repeated:.2g}% of {old.repeated:,} that were asked for twice"
+    differs = np.isin(asked.place, list(differing))
+    changes = [differing[place] for place in asked.place[differs].tolist()]
+    frequency = _frequency_score(asked, differs, old)
+    direction = _direction_score(changes, asked.weight[differs])
+    score = FREQUENCY_WEIGHT * frequency + sqrt(1.0 - FREQUENCY_WEIGHT**2) * direction
+    # The test is one-sided, the number of standard errors that of a two-sided interval.
+    limit = (looks or normal)(1.0 - 2.0 * FALSE_ALARM_RATE)
+
+    rate = 100 * old.contradicted / old.repeated
+    noise = f"{rate:.2g}% of {old.repeated:,} items asked twice were answered differently"
     share = f"{len(differing):,} of {len(compared_to):,} answers differ"
-    if FLOOR * excess + sqrt(1.0 - FLOOR**2) * lopsided <= (looks or normal)(1.0 - 2.0 * SURE):
-        return AnyChange("noise", f"{share}, which the {floor} may explain")
-    return AnyChange("yes", f"{share}, more or otherwise than the {floor} explain")
+    if score <= limit:
+        return AnyChange("noise", f"{share}, which noise may explain: {noise}")
+    return AnyChange("yes", f"{share}, more or in another way than noise explains: {noise}")
 
 
-def _excess(asked: Sample, apart: Bools, old: BaselineAnswers) -> float:
-    """Give how much more often answers differ (n,) than those that were asked for twice did, in standard errors.
+def _frequency_score(asked: Sample, differs: Bools, old: BaselineAnswers) -> float:
+    """Give how much more often answers (n,) differ than those to items asked twice did.
 
-    Among items of about the same confidence; under the same chance for both, as in the test of Cochran, Mantel and Haenszel.
+    It is in standard errors, among items of about the same confidence, and under the same
+    probability for both (as in the test of Cochran, Mantel and Haenszel).
     """
-    part, again = _parts(old), np.array(list(old.asked_twice), np.int64)
-    new = _Rates.of(part[asked.place], asked.weight, apart)
-    noise = _Rates.of(
-        part[again], np.ones(len(again)), np.array(list(old.asked_twice.values()), bool)
-    )
-    weight = new.worth * noise.worth / np.maximum(new.worth + noise.worth, 1e-300)
-    usual = (new.worth * new.share + noise.worth * noise.share) / np.maximum(
-        new.worth + noise.worth, 1e-300
-    )
-    even = usual * (1.0 - usual)
+    bins, twice = _confidence_bins(old), np.array(list(old.asked_twice), np.int64)
+    contradicted = np.array(list(old.asked_twice.values()), bool)
+    new = _BinRates.of(bins[asked.place], asked.weight, differs)
+    noise = _BinRates.of(bins[twice], np.ones(len(twice)), contradicted)
+    answers = np.maximum(new.answers + noise.answers, 1e-300)
+    weight = new.answers * noise.answers / answers
+    common = (new.answers * new.share + noise.answers * noise.share) / answers
+    of_one = common * (1.0 - common)
     both = weight > 0.0
     variance = (
-        np.maximum(even[both] / new.worth[both], new.variance[both])
-        + even[both] / noise.worth[both]
+        np.maximum(of_one[both] / new.answers[both], new.variance[both])
+        + of_one[both] / noise.answers[both]
     )
-    scatter = float(np.sqrt((weight[both] ** 2 * variance).sum()))
-    return float((weight * (new.share - noise.share)).sum()) / scatter if scatter > 0.0 else 0.0
+    standard_error = float(np.sqrt((weight[both] ** 2 * variance).sum()))
+    if standard_error <= 0.0:
+        return 0.0
+    return float((weight * (new.share - noise.share)).sum()) / standard_error
 
 
-def _lopsided(became: Sequence[ChangedItem], weight: Floats) -> float:
-    """Give, from those (n,) that differ, how surely one answer became another more often than the other way round.
+def _direction_score(changes: Sequence[ChangedItem], weight: Floats) -> float:
+    """Give how surely one answer became another more often than the other way round.
 
-    An API that only contradicts itself does either equally often, wherever that is (Bowker's test, by weight). The result is
-    a standard normal number then.
+    Changes (n,) by noise alone go both ways equally often, wherever they are (Bowker's test, by
+    weight). The score is then a standard normal number.
     """
     from scipy.special import chdtrc, ndtri
 
-    if not became:
+    if not changes:
         return 0.0
     number: dict[tuple[str, str], int] = {}
-    pair = [
-        number.setdefault((min(item.old, item.new), max(item.old, item.new)), len(number))
-        for item in became
-    ]
-    rises = np.array([item.old < item.new for item in became])
-    balance, squares = (
-        np.bincount(pair, np.where(rises, weight, -weight)),
-        np.bincount(pair, weight**2),
-    )
-    chance = float(chdtrc(len(squares), float((balance**2 / squares).sum())))
-    return -float(ndtri(min(max(chance, 1e-300), 1.0 - 1e-12)))
+    pairs = []
+    for item in changes:
+        pair = min(item.old, item.new), max(item.old, item.new)
+        pairs.append(number.setdefault(pair, len(number)))
+    upwards = np.array([item.old < item.new for item in changes])
+    balance = np.bincount(pairs, np.where(upwards, weight, -weight))
+    variance = np.bincount(pairs, weight**2)
+    p_value = float(chdtrc(len(variance), float((balance**2 / variance).sum())))
+    return -float(ndtri(min(max(p_value, 1e-300), 1.0 - 1e-12)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rates:
-    """How often something happened in each part (B,)."""
+class _BinRates:
+    """How often answers differ in each bin of confidence (B,)."""
 
     share: Floats
-    worth: Floats
-    """answers' worth"""
+    """(B,)"""
+    answers: Floats
+    """(B,) the effective number of answers, (sum w)^2 / sum w^2"""
     variance: Floats
+    """(B,) of the share"""
 
     @classmethod
-    def of(cls, part: Codes, weight: Floats, happened: Bools) -> "_Rates":
-        total = np.bincount(part, weight, PARTS)
-        whole = np.where(total > 0.0, total, 1.0)
-        share = np.bincount(part, weight * happened, PARTS) / whole
-        squares = np.bincount(part, weight**2, PARTS)
-        variance = np.bincount(part, weight**2 * (happened - share[part]) ** 2, PARTS) / whole**2
+    def of(cls, bins: Codes, weight: Floats, differs: Bools) -> "_BinRates":
+        total = np.bincount(bins, weight, CONFIDENCE_BINS)
+        divisor = np.where(total > 0.0, total, 1.0)
+        share = np.bincount(bins, weight * differs, CONFIDENCE_BINS) / divisor
+        squares = np.bincount(bins, weight**2, CONFIDENCE_BINS)
+        residual = differs - share[bins]
+        variance = np.bincount(bins, weight**2 * residual**2, CONFIDENCE_BINS) / divisor**2
         return cls(share, total**2 / np.where(squares > 0.0, squares, 1.0), variance)
 
 
-def _parts(old: BaselineAnswers) -> Codes:
-    """Split all items (N,) by the confidence of their old answers, the least confident first."""
+def _confidence_bins(old: BaselineAnswers) -> Codes:
+    """Give the bin of each item (N,) by the confidence of its baseline answer, the lowest first."""
     if old.confidence is None:
         return np.zeros(1 + int(old.places.max()), np.int32)
-    return np.minimum((ranks(old.confidence) * PARTS).astype(np.int32), PARTS - 1)
+    return np.minimum(
+        (ranks(old.confidence) * CONFIDENCE_BINS).astype(np.int32), CONFIDENCE_BINS - 1
+    )

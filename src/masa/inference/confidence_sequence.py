@@ -1,8 +1,9 @@
-"""Intervals that hold at all times at once, whenever one looks or stops, and the draws that make it so.
+"""Intervals that hold at all times at once, however often one looks and whenever one stops.
 
-Items are drawn one after the other with known chances from those that were not asked before. What is known of the others plus
-an answer over its chance then has the true value as its mean, whatever was answered before: a martingale, of which
-docs/sure.md says what follows.
+Items are drawn one after the other, with known inclusion probabilities, from those not yet asked.
+At each draw the answers known so far, plus the new answer over its inclusion probability, have the
+true value as their mean, whatever was answered before: such estimates form a martingale.
+docs/sure.md says what follows from that.
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,20 +20,26 @@ from masa.sampling.layout import Layout
 from masa.sampling.sequential import EVEN, began
 from masa.sampling.stratified import counted
 
-BOLD = 0.9
-"""The share of what is at stake that a bet may risk."""
+LARGEST_STAKE = 0.9
+"""The largest share of its capital that a bet may risk."""
 
-LENGTHS = (100, 250, 600, 1_500, 4_000, 10_000, 30_000)
-"""Bets and steps are chosen as if a run were to end after so many answers, in equal parts; they hold whenever it does."""
+BET_HORIZONS = (100, 250, 600, 1_500, 4_000, 10_000, 30_000)
+"""Numbers of answers after which a run may end. The capital is split equally between bets that are
+chosen for each of them; the intervals hold whenever the run ends."""
 
-FEW_LENGTHS = (500, 3_000, 20_000)
-"""Steps cost as much for every length: there are fewer."""
+STEP_HORIZONS = (500, 3_000, 20_000)
+"""The same for the steps of the bound on the matrix; fewer, because each costs as much as the
+first."""
 
 FIRST_GUESS = 0.01
-"""The variance of one estimate before anything is seen, as a share of what its square can be; it counts as one answer."""
+"""The variance of one estimate before anything is seen, as a share of the largest possible square;
+it counts as one answer."""
 
 LARGEST_STEP = 0.8
-"""The largest step of the bound on a vector's norm, as the theorem has it."""
+"""The largest step of the bound on a vector's norm, as in its theorem."""
+
+HALVINGS = 30
+"""Halvings in the search for the end of an interval."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,253 +54,329 @@ class ConfidenceSequence:
     """(n,)"""
     weight: Floats
     """(n,) the share of the item in the estimate"""
-    over: Floats
-    """(n,) that share over the chance with which the item was drawn"""
-    most: Floats
-    """(n,) what that could have been at the most"""
+    weight_over_probability: Floats
+    """(n,) that share over the inclusion probability of the item"""
+    largest_weight: Floats
+    """(n,) the largest value that the weight over the probability could have had"""
     squares: Floats
-    """(n,) the squared distances of the estimates, one a draw, from the mean of those before them"""
+    """(n,) the squared distances of the estimates, one per draw, from the mean of those before"""
     error: int = -1
-    """the answer that stands for none, if there is one"""
-    quiet: dict[float, float] = field(default_factory=dict)
-    """by confidence, how far a sum may be from zero that no answer has moved; filled when it is asked for"""
+    """the prediction that marks a failed item, or -1"""
+    unchanged_bounds: dict[float, float] = field(default_factory=dict)
+    """by confidence, the bound on a sum with weights up to 1 to which all answers so far contribute
+    zero; a cache"""
 
     def of_label(self, row: int) -> "ConfidenceSequence":
-        """Tell one label from all others; tables for its sums have one row."""
+        """Keep one label, as row 0; the weights of sums then have one row."""
         return replace(self, label=np.where(self.label == row, 0, -1))
 
-    def half(self, table: Weights, confidence: float, centre: float) -> float:
+    def half_width(self, weights: Weights, confidence: float, centre: float) -> float:
         """Give how far from a centre a sum over the shift may be, at all times at once."""
-        low, high = self.ends(table, confidence)
+        low, high = self.ends(weights, confidence)
         return max(high - centre, centre - low, 0.0)
 
-    def half_differing(self, confidence: float, centre: float) -> float:
-        """Give how far from a centre the share of answers may be that are not as before."""
-        low, high = self._ends(self.apart.astype(np.float64), 1.0, confidence)
+    def half_width_differing(self, confidence: float, centre: float) -> float:
+        """Give how far from a centre the share of differing answers may be."""
+        low, high = self._ends(self.differs.astype(np.float64), 1.0, confidence)
         return max(high - centre, centre - low, 0.0)
 
-    def ends(self, table: Weights, confidence: float) -> tuple[float, float]:
-        """Give the least and the most that a sum over the shift may be, at all times at once."""
-        each = np.zeros(len(self.label))
+    def ends(self, weights: Weights, confidence: float) -> tuple[float, float]:
+        """Give the ends of an interval for a sum over the shift that holds at all times at once."""
+        values = np.zeros(len(self.label))
         mine = self.label >= 0
-        each[mine] = table.at(self.label[mine], self.new[mine]) - table.at(
-            self.label[mine], self.old[mine]
-        )
-        return self._ends(each, table.farthest, confidence)
+        label = self.label[mine]
+        values[mine] = weights.at(label, self.new[mine]) - weights.at(label, self.old[mine])
+        return self._ends(values, weights.largest_row_range, confidence)
 
-    def _ends(self, each: Floats, far: float, confidence: float) -> tuple[float, float]:
-        if not len(each) or far <= 0.0:
-            return -far, far
-        if each.any():
-            low, high = betting(self._seen(each), self._before(each), self.most * far, confidence)
+    def _ends(self, values: Floats, value_range: float, confidence: float) -> tuple[float, float]:
+        """Give the ends for the weighted sum of values (n,), none of them larger than the range."""
+        if not len(values) or value_range <= 0.0:
+            return -value_range, value_range
+        if values.any():
+            low, high = betting(
+                self._estimates(values),
+                self._known_before(values),
+                self.largest_weight * value_range,
+                confidence,
+            )
         else:
-            if confidence not in self.quiet:
-                self.quiet[confidence] = betting(each, each, self.most, confidence)[1]
-            low, high = -far * self.quiet[confidence], far * self.quiet[confidence]
-        # The items that are left cannot add more than they weigh.
-        known, rest = float((self.weight * each).sum()), far * self.left
+            high = value_range * self._unchanged_bound(confidence)
+            low = -high
+        # The items that are left cannot add more than their weight.
+        known = float((self.weight * values).sum())
+        rest = value_range * self.remaining_weight
         return max(low, known - rest), min(high, known + rest)
 
+    def _unchanged_bound(self, confidence: float) -> float:
+        """Bound a sum with weights up to 1 to which all answers so far contribute zero."""
+        if confidence not in self.unchanged_bounds:
+            zero = np.zeros(len(self.label))
+            bound = betting(zero, zero, self.largest_weight, confidence)[1]
+            self.unchanged_bounds[confidence] = bound
+        return self.unchanged_bounds[confidence]
+
     @property
-    def left(self) -> float:
-        """The weight of the items that are left."""
+    def remaining_weight(self) -> float:
+        """The weight of the items that are not asked yet."""
         rest = 1.0 - float(self.weight.sum())
-        return rest if rest > 1e-9 else 0.0
+        if rest <= 1e-9:  # The weights add up to 1 but for rounding.
+            return 0.0
+        return rest
 
     def differing(self) -> float:
-        """Give the share of answers that are not as before."""
-        each = self.apart.astype(np.float64)
-        known = float((self.weight * each).sum())
-        if not len(each) or self.left <= 0.0:
+        """Estimate the share of answers that differ from the baseline answers."""
+        values = self.differs.astype(np.float64)
+        known = float((self.weight * values).sum())
+        remaining = self.remaining_weight
+        if not len(values) or remaining <= 0.0:
             return known
-        return min(1.0, known + self.left, max(known, float(self._seen(each).mean())))
+        return min(1.0, known + remaining, max(known, float(self._estimates(values).mean())))
 
     @property
-    def apart(self) -> Bools:
-        """Whether answers (n,) are not as before; a failure is no answer."""
+    def differs(self) -> Bools:
+        """Whether answers (n,) differ from the baseline answers; a failed item has no answer."""
         return np.asarray(
             (self.new != self.old) & (self.new != self.error) & (self.old != self.error)
         )
 
     @property
     def variance(self) -> float:
-        """About what the squared error of the shift is, to show it while a run goes on."""
+        """The approximate squared error of the shift, to show while a run is under way."""
         return float(self.squares.sum()) / max(1, len(self.new)) ** 2
 
     def deviations(self, labels: int, answers: int) -> Floats:
-        """Give about how far each entry (L, P) of the shift may be off."""
-        squares = np.full((labels, answers), 0.5 * float((self.over**2).max(initial=0.0)))
-        moved = self.new != self.old
+        """Give the approximate standard error of each entry (L, P) of the shift."""
+        one_answer = float((self.weight_over_probability**2).max(initial=0.0))
+        squares = np.full((labels, answers), 0.5 * one_answer)
+        changed = self.new != self.old
+        amount = self.weight_over_probability[changed] ** 2
         for side in (self.new, self.old):
-            np.add.at(squares, (self.label[moved], side[moved]), self.over[moved] ** 2)
+            np.add.at(squares, (self.label[changed], side[changed]), amount)
         return np.asarray(np.sqrt(squares) / max(1, len(self.new)))
 
     def shift(self, labels: int, answers: int) -> Floats:
-        """Give the estimated shift (L, P): the mean of one estimate a draw, by steps, those with which it is surest.
+        """Estimate the shift (L, P).
 
-        Or what is known, once that is surer.
+        It is the mean of one estimate per draw, weighted by the steps that give the smallest
+        radius; or the sum of the known answers, once that has a smaller radius.
         """
-        steps, radius = min(self._steps(0.95), key=lambda found: found[1])
+        best = min(self._steps(0.95), key=lambda found: found.radius)
+        amount = self.weight
+        if best.radius < self._remaining_radius:
+            steps = best.steps
+            # An answer counts over its probability at its own step, and as known at later ones.
+            later = steps.sum() - np.cumsum(steps)
+            amount = (steps * self.weight_over_probability + later * self.weight) / steps.sum()
         total = np.zeros((labels, answers))
-        # An answer counts over its chance at its own step, and as known at all later ones.
-        later = steps.sum() - np.cumsum(steps)
-        amount = (
-            (steps * self.over + later * self.weight) / steps.sum()
-            if radius < self._rest
-            else self.weight
-        )
         np.add.at(total, (self.label, self.new), amount)
         np.add.at(total, (self.label, self.old), -amount)
         return total
 
     def radius(self, confidence: float) -> float:
-        """Give what the Frobenius error of the estimated shift stays below, at all times at once."""
+        """Bound the Frobenius error of the estimated shift, at all times at once."""
         if not len(self.new):
             return float("inf")
-        usual = [radius for _, radius in self._steps(0.95)]
-        surest = int(np.argmin(usual))
-        return self._steps(confidence)[surest][1] if usual[surest] < self._rest else self._rest
+        # The estimate has the steps that are best at 95%, whatever confidence is asked for.
+        usual = [found.radius for found in self._steps(0.95)]
+        best = int(np.argmin(usual))
+        if usual[best] < self._remaining_radius:
+            return self._steps(confidence)[best].radius
+        return self._remaining_radius
 
     @property
-    def _rest(self) -> float:
-        """How far the shift can be from what is known of it."""
-        return sqrt(2.0) * self.left
+    def _remaining_radius(self) -> float:
+        """How far the shift can be from the sum of the known answers."""
+        return sqrt(2.0) * self.remaining_weight
 
-    def _steps(self, confidence: float) -> list[tuple[Floats, float]]:
-        """Give steps (n,), each chosen by the answers before it, for runs of several lengths, and what the error stays below.
+    def _steps(self, confidence: float) -> "list[_Steps]":
+        """Choose steps for each horizon, each step by the answers before it.
 
-        The empirical Bernstein bound of Martinez-Taboada and Ramdas (arXiv 2409.06060) in Euclidean space, for all at once.
+        The radius is the empirical Bernstein bound of Martinez-Taboada and Ramdas
+        (arXiv 2409.06060) in Euclidean space, for all horizons at once.
         """
-        # Twice how far one estimate of the shift can be from what is known before it: an answer over its chance.
-        scale = 2.0 * sqrt(2.0) * float(self.most.max(initial=1e-9))
+        # Twice the largest distance of one estimate of the shift from what is known before it,
+        # which is the weight over the probability of one answer.
+        scale = 2.0 * sqrt(2.0) * float(self.largest_weight.max(initial=1e-9))
         squares = self.squares / scale**2
         n = np.arange(1, len(squares) + 1)
-        variance = (FIRST_GUESS + np.concatenate(([0.0], np.cumsum(squares)[:-1]))) / n
-        doubt = log(2.0 * len(FEW_LENGTHS) / (1.0 - confidence))
+        variance = (FIRST_GUESS + _sums_before(squares)) / n
+        log_factor = log(2.0 * len(STEP_HORIZONS) / (1.0 - confidence))
         found = []
-        for length in FEW_LENGTHS:
-            steps = np.minimum(LARGEST_STEP, np.sqrt(2.0 * doubt / (variance * length)))
+        for horizon in STEP_HORIZONS:
+            steps = np.minimum(LARGEST_STEP, np.sqrt(2.0 * log_factor / (variance * horizon)))
             spent = float(np.sum((-np.log1p(-steps) - steps) * squares))
-            found.append((steps, scale * (spent + doubt) / float(steps.sum())))
+            found.append(_Steps(steps, scale * (spent + log_factor) / float(steps.sum())))
         return found
 
-    def _before(self, each: Floats) -> Floats:
-        """Give what is known before each draw (n,)."""
-        return np.concatenate(([0.0], np.cumsum(self.weight * each)[:-1]))
+    def _known_before(self, values: Floats) -> Floats:
+        """Give the weighted sum of the values known before each draw (n,)."""
+        return _sums_before(self.weight * values)
 
-    def _seen(self, each: Floats) -> Floats:
-        """Give the estimates (n,), one a draw."""
-        return self._before(each) + self.over * each
+    def _estimates(self, values: Floats) -> Floats:
+        """Give the estimates (n,), one per draw."""
+        return self._known_before(values) + self.weight_over_probability * values
 
 
-def _residuals(
-    label: Ints, new: Ints, old: Ints, weight: Floats, over: Floats, most: Floats
+@dataclass(frozen=True, slots=True, eq=False)
+class _Steps:
+    """Weights of the estimates in their mean, and the bound that follows."""
+
+    steps: Floats
+    """(n,)"""
+    radius: float
+    """what the Frobenius error stays below"""
+
+
+def _sums_before(values: Floats) -> Floats:
+    """Give the sum of the values before each one (n,)."""
+    return np.concatenate(([0.0], np.cumsum(values)[:-1]))
+
+
+def _squared_residuals(
+    label: Ints,
+    new: Ints,
+    old: Ints,
+    weight: Floats,
+    weight_over_probability: Floats,
+    largest_weight: Floats,
 ) -> Floats:
-    """Give the squared distances (n,) of the estimates from the mean of those before them."""
-    moved = new != old
+    """Give the squared distances (n,) of the estimates of the shift from the mean of those before.
+
+    All arguments are (n,), in the order of the draws.
+    """
+    changed = new != old
+    # Only entries of answers that changed are ever touched; all others share one place.
     width = 1 + int(max(new.max(initial=0), old.max(initial=0)))
-    result = np.zeros(len(moved))
-    both = np.concatenate(((label * width + new), (label * width + old)))
-    entries, place = np.unique(np.where(np.tile(moved, 2), both, -1), return_inverse=True)
-    now, then = place[: len(moved)], place[len(moved) :]
+    entry = np.concatenate(((label * width + new), (label * width + old)))
+    entries, place = np.unique(np.where(np.tile(changed, 2), entry, -1), return_inverse=True)
+    to, origin = place[: len(changed)], place[len(changed) :]
     known, mean = np.zeros(len(entries)), np.zeros(len(entries))
-    known_square = mean_square = cross = 0.0
-    for t, apart in enumerate(moved.tolist()):
-        square = known_square - 2.0 * cross + mean_square
-        off = (
-            square > 2.0 * most[t] ** 2
-        )  # The mean is further from what is known than any estimate can be.
-        square = 0.0 if off else square
-        if apart:
-            ahead = 0.0 if off else known[now[t]] - known[then[t]] - mean[now[t]] + mean[then[t]]
-            square += 2.0 * over[t] ** 2 + 2.0 * over[t] * ahead
+    known_square = mean_square = product = 0.0
+    result = np.zeros(len(changed))
+    for t, differs in enumerate(changed.tolist()):
+        # |known - mean|^2, or 0 where the mean is further from what is known than any estimate can
+        # be: the residual is then taken from what is known.
+        square = known_square - 2.0 * product + mean_square
+        too_far = square > 2.0 * largest_weight[t] ** 2
+        if too_far:
+            square = 0.0
+        amount = weight_over_probability[t]
+        if differs:
+            ahead = 0.0
+            if not too_far:
+                ahead = known[to[t]] - known[origin[t]] - mean[to[t]] + mean[origin[t]]
+            square += 2.0 * amount**2 + 2.0 * amount * ahead
         result[t] = max(square, 0.0)
         # The mean of the estimates so far, and what is known by now.
         mean *= t / (t + 1.0)
         mean += known / (t + 1.0)
-        if apart:
-            mean[now[t]] += over[t] / (t + 1.0)
-            mean[then[t]] -= over[t] / (t + 1.0)
-            known[now[t]] += weight[t]
-            known[then[t]] -= weight[t]
-        known_square, mean_square, cross = (
-            float(known @ known),
-            float(mean @ mean),
-            float(known @ mean),
-        )
+        if differs:
+            mean[to[t]] += amount / (t + 1.0)
+            mean[origin[t]] -= amount / (t + 1.0)
+            known[to[t]] += weight[t]
+            known[origin[t]] -= weight[t]
+        known_square = float(known @ known)
+        mean_square = float(mean @ mean)
+        product = float(known @ mean)
     return result
 
 
-def betting(seen: Floats, known: Floats, reach: Floats, confidence: float) -> tuple[float, float]:
-    """Give the values that nobody who bet against them has become rich by, at all times at once.
+def betting(
+    estimates: Floats, known: Floats, value_range: Floats, confidence: float
+) -> tuple[float, float]:
+    """Give the ends of an interval for the common mean of estimates, at all times at once.
 
-    Seen (n,) are numbers of one mean, each within reach (n,) of what is known before it (n,). The bets are those of Waudby-Smith
-    and Ramdas (2024), predictable and truncated, half of the money on either side, in equal parts for runs of several lengths.
+    Each of the estimates (n,) lies within a range (n,) of what is known before it (n,). The
+    interval holds the values against which no bettor has become rich. The bets are those of
+    Waudby-Smith and Ramdas (2024), predictable and truncated, with half of the capital on either
+    side, in equal parts for runs of several lengths.
     """
-    n = np.arange(1, len(seen) + 1)
-    before = np.concatenate(([0.0], (np.cumsum(seen) / n)[:-1]))
-    variance = (
-        FIRST_GUESS * reach[0] ** 2 + np.concatenate(([0.0], np.cumsum((seen - before) ** 2)[:-1]))
-    ) / n
+    n = np.arange(1, len(estimates) + 1)
+    mean_before = np.concatenate(([0.0], (np.cumsum(estimates) / n)[:-1]))
+    squares_before = _sums_before((estimates - mean_before) ** 2)
+    variance = (FIRST_GUESS * value_range[0] ** 2 + squares_before) / n
     rich = log(2.0 / (1.0 - confidence))
-    bets = np.sqrt(2.0 * rich / (variance * np.array(LENGTHS)[:, None]))
-    lowest, highest = known - reach, known + reach
-    least, most = float(lowest.max()), float(highest.min())
+    bets = np.sqrt(2.0 * rich / (variance * np.array(BET_HORIZONS)[:, None]))
+    smallest, largest = known - value_range, known + value_range
 
-    def won(value: float, sign: float) -> bool:
-        edge = value - lowest if sign > 0.0 else highest - value
-        stakes = np.minimum(bets, BOLD / np.maximum(edge, 1e-300))
-        wealth = np.log1p(stakes * sign * (seen - value)).sum(axis=1)
-        return float(np.logaddexp.reduce(wealth)) - log(len(LENGTHS)) >= rich
+    def rejected(value: float, sign: float) -> bool:
+        """Say whether a bettor against this value, from below (1) or above (-1), became rich."""
+        at_risk = value - smallest
+        if sign <= 0.0:
+            at_risk = largest - value
+        stakes = np.minimum(bets, LARGEST_STAKE / np.maximum(at_risk, 1e-300))
+        log_wealth = np.log1p(stakes * sign * (estimates - value)).sum(axis=1)
+        return float(np.logaddexp.reduce(log_wealth)) - log(len(BET_HORIZONS)) >= rich
 
-    def edge(begin: float, end: float, sign: float) -> float:
-        # Won against begin, not against end: somewhere between.
-        for _ in range(30):
-            middle = 0.5 * (begin + end)
-            begin, end = (middle, end) if won(middle, sign) else (begin, middle)
-        return begin
+    def end(outside: float, inside: float, sign: float) -> float:
+        """Search between a value outside, unless it is not rejected, and one that is inside."""
+        if not rejected(outside, sign):
+            return outside
+        for _ in range(HALVINGS):
+            middle = 0.5 * (outside + inside)
+            if rejected(middle, sign):
+                outside = middle
+            else:
+                inside = middle
+        return outside
 
-    centre = min(max(float(seen.mean()), min(least, most)), max(least, most))
-    low = edge(least, centre, 1.0) if won(least, 1.0) else least
-    high = edge(most, centre, -1.0) if won(most, -1.0) else most
+    low, high = float(smallest.max()), float(largest.min())
+    centre = min(max(float(estimates.mean()), min(low, high)), max(low, high))
+    low, high = end(low, centre, 1.0), end(high, centre, -1.0)
     return min(low, high), max(low, high)
 
 
 def in_sequence(
     layout: Layout, strata: Strata, places: Ints, answers: Column, draws: Draws, *, old: Column
 ) -> tuple[Shift, ConfidenceSequence]:
-    """Estimate the shift from answers about these places (n,), as far as all that were drawn before are answered."""
-    order = np.argsort(draws.batch, kind="stable")
-    order = order[
-        : int(np.argmin(np.concatenate((draws.batch[order] == 1 + np.arange(len(order)), [False]))))
-    ]
+    """Estimate the shift from answers about these places (n,), in the order of their draws.
+
+    Answers count only as far as all items that were drawn before them are answered.
+    """
+    order = _answered_in_order(draws)
+    items = places[order]
     before = true_matrix(strata, old)
     names = in_order(before.predictions + answers.values)
-    place = {name: code for code, name in enumerate(names)}
+    code = {name: number for number, name in enumerate(names)}
 
     def coded(column: Column, which: Ints) -> Ints:
-        return np.array([place[name] for name in column.values], np.int64)[column.codes[which]]
+        return np.array([code[name] for name in column.values], np.int64)[column.codes[which]]
 
-    items = places[order]
     label = layout.cells.label[layout.items.cell[items]].astype(np.int64)
+    new, was = coded(answers, order), coded(old, items)
     weight = layout.items.weight[items]
-    left = 1.0 - np.concatenate(([0.0], np.cumsum(weight)[:-1]))
-    begun = left[np.array([began(draw) - 1 for draw in range(1, len(items) + 1)], np.int64)]
-    now, then, over, most = (
-        coded(answers, order),
-        coded(old, items),
-        weight / draws.probability[order],
-        np.maximum(begun, 0.0) / EVEN,
+    weight_over_probability = weight / draws.probability[order]
+    # No probability is below the share EVEN of what is proportional to the weights left, as they
+    # were when the model of the draw was fitted.
+    left = 1.0 - _sums_before(weight)
+    first_draws = [began(draw) - 1 for draw in range(1, len(items) + 1)]
+    largest_weight = np.maximum(left[np.array(first_draws, np.int64)], 0.0) / EVEN
+    sequence = ConfidenceSequence(
+        label,
+        new,
+        was,
+        weight,
+        weight_over_probability,
+        largest_weight,
+        _squared_residuals(label, new, was, weight, weight_over_probability, largest_weight),
+        code.get(ERROR, -1),
     )
-    squares = _residuals(label, now, then, weight, over, most)
-    found = ConfidenceSequence(label, now, then, weight, over, most, squares, place.get(ERROR, -1))
     values = before.on(names).values
     after = values.copy()
     if len(items):
-        after += found.shift(len(layout.labels), len(names))
+        after += sequence.shift(len(layout.labels), len(names))
     for row, total in enumerate(strata.label_weight):
         after[row] = nearest_shares(after[row], float(total))
-    reports = stratum_reports(counted(strata, places, answers), strata)
-    return Shift(
-        Matrix(layout.labels, names, values), Matrix(layout.labels, names, after), reports
-    ), found
+    shift = Shift(
+        Matrix(layout.labels, names, values),
+        Matrix(layout.labels, names, after),
+        stratum_reports(counted(strata, places, answers), strata),
+    )
+    return shift, sequence
+
+
+def _answered_in_order(draws: Draws) -> Ints:
+    """Give the answers (m,) in the order of their draws, up to the first draw without an answer."""
+    order = np.argsort(draws.batch, kind="stable")
+    complete = draws.batch[order] == 1 + np.arange(len(order))
+    return order[: int(np.argmin(np.concatenate((complete, [False]))))]

@@ -1,17 +1,23 @@
-"""From counted answers to matrices, shifts and what is known of each stratum."""
+"""From counted answers to matrices, shifts, reports of strata and their errors."""
 
 import numpy as np
 import numpy.typing as npt
 
 from masa.data.strata import Strata
 from masa.errors import UsageError
-from masa.inference.spread import KAPPA, MOST_PREDICTIONS, Spread, pooled
+from masa.inference.spread import (
+    MOST_PREDICTIONS,
+    PRIOR_ANSWERS,
+    Spread,
+    covariance_traces,
+    pooled,
+)
 from masa.records import Codes, Column, Floats, Ints, Matrix, Shift, StratumReport, Tally, in_order
 from masa.sampling.kernels import drawing as kernel
 
 
 def estimated_matrix(tally: Tally) -> Matrix:
-    """Estimate the confusion matrix: each group's mean, times the share it stands for.
+    """Estimate the confusion matrix: the mean of each group, times the share that it represents.
 
     Labels without answers have a row of zeros: nothing is known about them.
     """
@@ -29,20 +35,22 @@ def estimated_matrix(tally: Tally) -> Matrix:
 def true_matrix(strata: Strata, answers: Column) -> Matrix:
     """Compute the confusion matrix of an API whose answer to every item is known."""
     if strata.each is not None:
-        label = strata.label[strata.of_position].astype(np.int64) * len(answers.values)
-        entries = np.bincount(
-            label + answers.codes[strata.items],
-            strata.each[strata.items],
-            len(strata.labels) * len(answers.values),
-        )
-        return Matrix(
-            strata.labels,
-            answers.values,
-            entries.astype(np.float64).reshape(len(strata.labels), -1),
-        )
+        return _weighted_matrix(strata, answers, strata.each)
     shares = stratum_shares(strata, answers)
     values = np.zeros((len(strata.labels), len(answers.values)))
     np.add.at(values, strata.label, strata.weight[:, None] * shares)
+    return Matrix(strata.labels, answers.values, values)
+
+
+def _weighted_matrix(strata: Strata, answers: Column, weight: Floats) -> Matrix:
+    """Compute the confusion matrix of items with weights (N,) of their own."""
+    row = strata.label[strata.of_position].astype(np.int64) * len(answers.values)
+    entries = np.bincount(
+        row + answers.codes[strata.items],
+        weight[strata.items],
+        len(strata.labels) * len(answers.values),
+    )
+    values = entries.astype(np.float64).reshape(len(strata.labels), -1)
     return Matrix(strata.labels, answers.values, values)
 
 
@@ -59,14 +67,17 @@ def stratum_counts(strata: Strata, answers: Column) -> Ints:
 
 
 def true_uncertainty(strata: Strata, answers: Column, *, replacement: bool) -> Floats:
-    """Compute the uncertainty score of each stratum (S,): the chance that two of its items are answered differently.
+    """Compute the uncertainty score of each stratum (S,).
 
-    Two different items where each is asked once; a stratum of one item is then certain.
+    It is the probability that two of its items are answered differently: two different items where
+    each is asked once, so that a stratum of one item is certain.
     """
     counts = stratum_counts(strata, answers).astype(np.float64)
     size = strata.size.astype(np.float64)
-    s2: Floats = 1.0 - (counts**2).sum(axis=1) / size**2
-    return s2 if replacement else s2 * size / np.maximum(size - 1.0, 1.0)
+    score: Floats = 1.0 - (counts**2).sum(axis=1) / size**2
+    if replacement:
+        return score
+    return score * size / np.maximum(size - 1.0, 1.0)
 
 
 def estimated_shift(tally: Tally, *, old: Matrix, strata: Strata) -> Shift:
@@ -75,32 +86,36 @@ def estimated_shift(tally: Tally, *, old: Matrix, strata: Strata) -> Shift:
 
 
 def stratum_reports(tally: Tally, strata: Strata) -> tuple[StratumReport, ...]:
-    """Tell how the queries were spread over the strata and how unsure their answers are."""
+    """Report the queries of each stratum and the uncertainty score of their answers."""
     answers = np.bincount(tally.cell_stratum, tally.counts, len(strata)).astype(np.int64)
-    equal = np.bincount(
+    equal_pairs = np.bincount(
         tally.cell_stratum, tally.counts * (tally.counts - 1.0), len(strata)
     ).astype(np.int64)
-    return tuple(
-        StratumReport(
-            label=strata.labels[strata.label[s]],
-            level=int(strata.level[s]),
-            items=int(strata.size[s]),
-            weight=float(strata.weight[s]),
-            answers=int(answers[s]),
-            uncertainty=float(kernel.uncertainty(equal[s], answers[s]))
-            if answers[s] >= 2
-            else None,
+    reports = []
+    for s in range(len(strata)):
+        uncertainty = None
+        if answers[s] >= 2:
+            uncertainty = float(kernel.uncertainty(equal_pairs[s], answers[s]))
+        reports.append(
+            StratumReport(
+                label=strata.labels[strata.label[s]],
+                level=int(strata.level[s]),
+                items=int(strata.size[s]),
+                weight=float(strata.weight[s]),
+                answers=int(answers[s]),
+                uncertainty=uncertainty,
+            )
         )
-        for s in range(len(strata))
-    )
+    return tuple(reports)
 
 
 def make_possible(
     values: Floats, weight: Floats, labels: tuple[str, ...], predictions: tuple[str, ...]
 ) -> None:
-    """Bring each row of an estimated matrix (L, P) to the nearest shares that are possible, its right answers as they are.
+    """Move each row of an estimated matrix (L, P) to the nearest shares that are not negative.
 
-    To make up for shares below zero from all others would take most from the right answers, and their share would be too low.
+    The share of right answers stays as it is. Making up for negative shares from all other entries
+    would take most from the right answers, and the accuracy would come out too low.
     """
     column = {name: j for j, name in enumerate(predictions)}
     for row, label in enumerate(labels):
@@ -118,7 +133,7 @@ def make_possible(
 
 
 def nearest_shares(shares: Floats, total: float) -> Floats:
-    """Give the shares of 0 or more with this total that are nearest.
+    """Give the nearest shares that are not negative and have this total.
 
     >>> nearest_shares(np.array([0.5, -0.1, 0.2]), 0.6).round(3).tolist()
     [0.45, 0.0, 0.15]
@@ -127,13 +142,16 @@ def nearest_shares(shares: Floats, total: float) -> Floats:
         return shares
     if total <= 0.0:
         return np.zeros(len(shares))
+    # The projection subtracts one number from all shares and cuts at zero. The number is the mean
+    # excess of the largest shares, of as many as stay positive.
     falling = np.sort(shares)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(shares) + 1)
-    return np.asarray(np.maximum(shares - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
+    last_positive = np.flatnonzero(falling > excess)[-1]
+    return np.asarray(np.maximum(shares - excess[last_positive], 0.0))
 
 
 def _entries(strata: Strata, answers: Column) -> Ints:
-    """Give the entries of the matrix that ever occur (E,), as places in its flattened form, rising."""
+    """Give the entries of the matrix that ever occur (E,), as rising places in its flat form."""
     label = strata.label[strata.of_position].astype(np.int64)
     return np.unique(label * len(answers.values) + answers.codes[strata.items])
 
@@ -156,7 +174,10 @@ def recorded_answers(
     weights: Floats | None = None,
     linear: bool = False,
 ) -> kernel.Recorded:
-    """Lay recorded answers out for the kernels that replay them; weights (L, P) are what errors count for."""
+    """Lay recorded answers out for the kernels that replay them.
+
+    Weights (L, P) are the weights of the errors of the entries.
+    """
     width = len(answers.values)
     keys = strata.of_position.astype(np.int64) * width + answers.codes[strata.items]
     cells, cell = np.unique(keys, return_inverse=True)
@@ -164,7 +185,9 @@ def recorded_answers(
     entries = _entries(strata, answers)
     entry = np.searchsorted(entries, strata.label[stratum].astype(np.int64) * width + prediction)
     truth = true_matrix(strata, answers).values.ravel()[entries]
-    weight = np.ones(len(entries)) if weights is None else weights.ravel()[entries]
+    weight = np.ones(len(entries))
+    if weights is not None:
+        weight = weights.ravel()[entries]
     return kernel.Recorded(
         cell=cell.astype(np.int32),
         cell_group=group[stratum],
@@ -180,30 +203,34 @@ def recorded_answers(
 
 
 def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
-    """Tell how far a matrix may be off that was estimated from counts by stratum.
+    """Compute the spread of a matrix that was estimated from counts by stratum.
 
-    Items (G,) are those of each stratum; that they are not endless counts only for an API that repeats itself (finite).
+    Items (G,) is the number of items of each stratum. The finite population correction (finite)
+    applies only to an API without noise.
     """
-    n, fraction = _sizes(tally, items, finite=finite)
-    squares = n - np.bincount(
-        tally.cell_group, tally.counts.astype(np.float64) ** 2, len(items)
-    ) / np.maximum(n, 1.0)
+    n = tally.group_answers.astype(np.float64)
+    fraction = variance_fraction(n, items, finite=finite)
+    counts = tally.counts.astype(np.float64)
+    squares = n - np.bincount(tally.cell_group, counts**2, len(items)) / np.maximum(n, 1.0)
     return pooled(tally.group_share, n, fraction, squares, _traces(tally, n, fraction))
 
 
 def accuracy_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
-    """Tell how far the estimated share of right answers may be off."""
-    n, fraction = _sizes(tally, items, finite=finite)
+    """Compute the spread of the share of right answers; arguments as for `matrix_spread`."""
+    n = tally.group_answers.astype(np.float64)
+    fraction = variance_fraction(n, items, finite=finite)
     mean = _right(tally) / np.maximum(n, 1.0)
     return pooled(tally.group_share, n, fraction, n * mean * (1.0 - mean), (0.0, 0.0, 0.0))
 
 
 def entry_deviations(tally: Tally, items: Ints, *, rates: Floats, finite: bool = True) -> Floats:
-    """Give the standard error of each entry (L, P) of an estimated matrix, if its rate (L, P) within the label were as before.
+    """Compute the standard error of each entry (L, P) of an estimated matrix.
 
-    What has never been answered is not taken for impossible: the variance is at least that of the old rate.
+    Rates (L, P) are the old shares of the predictions within each label. The variance of an entry
+    is at least what its old rate gives, so that an answer nobody gave is not taken as impossible.
     """
-    n, fraction = _sizes(tally, items, finite=finite)
+    n = tally.group_answers.astype(np.float64)
+    fraction = variance_fraction(n, items, finite=finite)
     variance = np.zeros((len(tally.labels), len(tally.predictions)))
     for label in np.unique(tally.cell_label):
         mine = tally.cell_label == label
@@ -215,32 +242,39 @@ def entry_deviations(tally: Tally, items: Ints, *, rates: Floats, finite: bool =
             tally.counts[mine],
         )
         size = n[groups, None]
-        usual = (counts.sum(axis=0) + 0.5) / (size.sum() + 1.0)
-        squares = counts * (1.0 - counts / size) + KAPPA * usual * (1.0 - usual)
+        common = (counts.sum(axis=0) + 0.5) / (size.sum() + 1.0)
+        squares = counts * (1.0 - counts / size) + PRIOR_ANSWERS * common * (1.0 - common)
         weight = (tally.group_share[groups] ** 2 * fraction[groups])[:, None]
         before = rates[label] * (1.0 - rates[label])
-        variance[label] = (weight * np.maximum(squares / (size - 1.0 + KAPPA), before)).sum(axis=0)
+        shrunk = squares / (size - 1.0 + PRIOR_ANSWERS)
+        variance[label] = (weight * np.maximum(shrunk, before)).sum(axis=0)
     return np.sqrt(variance)
 
 
-def _sizes(tally: Tally, items: Ints, *, finite: bool) -> tuple[Floats, Floats]:
-    """Give the answers n (G,) and what the variance of a mean is of the variance of an answer, 1/n - 1/M (G,)."""
-    n = tally.group_answers.astype(np.float64)
-    fraction = 1.0 / np.maximum(n, 1.0) - (1.0 / items if finite else 0.0)
-    return n, np.where(n > 0, np.maximum(fraction, 0.0), 0.0)
+def variance_fraction(n: Floats | Ints, items: Ints, *, finite: bool) -> Floats:
+    """Give the variance of the mean of n answers (G,) over that of one answer, 0 without answers.
+
+    It is 1/n - 1/items if n of a finite number of items (G,) were drawn, otherwise 1/n.
+    """
+    fraction = 1.0 / np.maximum(n, 1.0)
+    if finite:
+        fraction = fraction - 1.0 / items
+    return np.where(n > 0, np.maximum(fraction, 0.0), 0.0)
 
 
 def _right(tally: Tally) -> Floats:
     """Count the right answers of each group (G,)."""
     pairs = zip(tally.cell_label.tolist(), tally.cell_prediction.tolist(), strict=True)
     right = np.array([tally.labels[i] == tally.predictions[j] for i, j in pairs], np.float64)
-    return np.bincount(tally.cell_group, tally.counts * right, len(tally.group_answers)).astype(
-        np.float64
-    )
+    counts = np.bincount(tally.cell_group, tally.counts * right, len(tally.group_answers))
+    return counts.astype(np.float64)
 
 
 def _traces(tally: Tally, n: Floats, fraction: Floats) -> tuple[float, float, float]:
-    """Add up, over the labels, the traces of the plug-in covariance, its square and its cube."""
+    """Add up, over the labels, the traces of the plug-in covariance, its square and its cube.
+
+    They are zero, for unknown, where a label has too many predictions for its covariance.
+    """
     total = np.zeros(3)
     for label in np.unique(tally.cell_label):
         mine = np.flatnonzero(tally.cell_label == label)
@@ -253,6 +287,5 @@ def _traces(tally: Tally, n: Floats, fraction: Floats) -> tuple[float, float, fl
         mean /= n[groups, None]
         scale = tally.group_share[groups] ** 2 * fraction[groups]
         covariance = np.diag(scale @ mean) - (scale[:, None] * mean).T @ mean
-        second = covariance @ covariance
-        total += np.trace(covariance), np.trace(second), np.sum(second * covariance)
+        total += covariance_traces(covariance)
     return float(total[0]), float(total[1]), float(total[2])

@@ -10,9 +10,9 @@ from masa.data.baseline_answers import BaselineAnswers
 from masa.data.strata import Strata
 from masa.inference.confidence_sequence import ConfidenceSequence, in_sequence
 from masa.inference.counts import accuracy_spread, entry_deviations, matrix_spread
-from masa.inference.inverse_probability import weighed
+from masa.inference.inverse_probability import inverse_probability_estimate
 from masa.inference.paired import Paired, paired
-from masa.inference.sample import Sample, Table, Weights
+from masa.inference.sample import EntryWeights, Sample, Weights
 from masa.inference.spread import LARGEST, Spread, normal
 from masa.records import ERROR, Column, Floats, Interval, Ints, Matrix, Shift, Tally
 from masa.sampling.draws import Draws
@@ -71,16 +71,16 @@ class Estimate:
         views = [view for one in self.now if (view := one.by_stratum) is not None]
         if views:
             # Strata that were asked the less the more alike their answers were show few mistakes while they have many.
-            table = Table(right_answers(self.shift.new), most=1.0)
+            table = EntryWeights(right_answers(self.shift.new), unseen_max=1.0)
             careful = sum((view.of(table) for view in views), self._before(table))
-            reach = careful.reach(normal(confidence) if z is None else z)
+            reach = careful.half_width(normal(confidence) if z is None else z)
             below, above = max(below, reach), max(above, reach)
         failed_then, failed_now = (
             share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new)
         )
         lost = self.uncovered_share * (1.0 + abs(change))
         below += failed_then + self.old_blind + lost
-        above += failed_now + self.accuracy.blind + lost
+        above += failed_now + self.accuracy.unanswered_share + lost
         return self.possible(change, change - below, change + above)
 
     def possible(self, change: float, low: float, high: float) -> Interval:
@@ -156,7 +156,11 @@ def estimate_from_sequence(
     spread, rough = Spread(found.variance, 0.0), found.deviations(*shift.values.shape)
 
     def batches() -> tuple[Sample, ...]:
-        return (weighed(layout, strata, places, answers, draws, old=old.answers).sample,)
+        return (
+            inverse_probability_estimate(
+                layout, strata, places, answers, draws, old=old.answers
+            ).sample,
+        )
 
     return Estimate(
         shift, spread, spread, rough, differing=found.differing(), sequence=found, batches=batches
@@ -180,9 +184,9 @@ def estimate_from_strata(
     before_too: tuple[Sample, ...] = ()
     if not finite:
         # Where an API contradicts itself, its old answers are one sample of what they might have been.
-        then, rest = counted(strata, old.places, old.answers), 1.0 - both.lean
+        then, rest = counted(strata, old.places, old.answers), 1.0 - both.coefficient
         noisy = _weighed_by(strata, old.places, old.answers, both.shift, finite=False)
-        before_too = (replace(noisy, adds=noisy.adds * rest**2),)
+        before_too = (replace(noisy, variance_weight=noisy.variance_weight * rest**2),)
         matrix += matrix_spread(then, strata.size, finite=False).times(rest)
         accuracy += accuracy_spread(then, strata.size, finite=False).times(rest)
         side = _on(then, both.shift.new.predictions)
@@ -206,7 +210,7 @@ def estimate_from_strata(
 
 def by_pairs(both: Paired) -> Estimate:
     """Take the change from items that were answered on both sides, where neither matrix is known."""
-    blind = both.accuracy.blind
+    blind = both.accuracy.unanswered_share
     return Estimate(
         both.shift,
         both.matrix,
@@ -233,7 +237,7 @@ def _weighed_by(
         strata.label[stratum].astype(np.int64),
         code,
         None,
-        lean=0.0,
+        coefficient=0.0,
         stratum=stratum,
         share=counted(strata, places, answers).group_share,
         fraction=np.maximum(fraction, 0.0),
@@ -254,7 +258,7 @@ def estimate_from_batches(
     finite: bool,
 ) -> Estimate:
     """Estimate the shift from answers to items that were asked with known chances; every item's old answer is known."""
-    found = weighed(
+    found = inverse_probability_estimate(
         layout,
         strata,
         places,
@@ -265,7 +269,7 @@ def estimate_from_batches(
         rest=rest,
         finite=finite,
     )
-    blind = found.accuracy.blind
+    blind = found.accuracy.unanswered_share
     known: dict[str, Any] = {
         "groups": found.groups,
         "now": (found.sample,),

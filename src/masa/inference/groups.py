@@ -1,6 +1,7 @@
 """How the share of right answers changed in each group of items."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,78 +19,109 @@ def by_group(
     old: BaselineAnswers,
     places: Ints,
     confidence: float,
-    reach: Callable[[float], float],
+    standard_errors: Callable[[float], float],
 ) -> tuple[tuple[GroupReport, ...], Gap | None]:
-    """Tell how the share of right answers changed in each group, and the gap between the best and the worst of them before.
+    """Report the change of accuracy in each group, and of the gap between the best and the worst.
 
-    All at once: reach gives how many standard errors an interval of some confidence reaches.
+    Best and worst are meant before the change. All intervals are read together; standard_errors
+    gives the number of standard errors of an interval of some confidence.
     """
     group = data.group
     if group is None or not found.groups:
         return (), None
-    code = {name: place for place, name in enumerate(old.answers.values)}
-    right = (
-        np.array([code.get(name, -1) for name in data.label.values], np.int64)[data.label.codes]
-        == old.answers.codes
-    )
-    items = np.bincount(group.codes[data.labelled], minlength=len(group.values))
-    weight = data.labelled.astype(np.float64) if old.weight is None else old.weight
-    together = np.bincount(group.codes, weight, len(group.values))
-    together[together <= 0.0] = 1.0
-    before = np.bincount(group.codes, right * weight, len(group.values)) / together
-    asked = np.bincount(group.codes[places[data.labelled[places]]], minlength=len(group.values))
-
-    shared = 1.0 - (1.0 - confidence) / (1 + int(np.count_nonzero(items)))
-    z = reach(shared)
-
-    failed = (old.answers.codes == code.get(ERROR, -1)) & data.labelled
-    failed_then = (np.bincount(group.codes, failed * weight, len(group.values)) / together).tolist()
-    failed_now = _failed_by_group(found.now, group).tolist()
-
-    share = (
-        np.bincount(group.codes, weight, len(group.values))
-        / max(float(weight.sum()), 1e-300)
-        * (1.0 - old.uncovered_share)
-    )
-    gone = (
-        2.0 * old.uncovered_share / np.maximum(share + old.uncovered_share, 1e-300)
-    ).tolist()  # Those of lost labels may be anywhere.
+    groups = _Groups.of(found, data, old, places, group)
+    shared_confidence = 1.0 - (1.0 - confidence) / (1 + int(np.count_nonzero(groups.items)))
+    z = standard_errors(shared_confidence)
 
     def interval(change: float, spread: Spread, less: float, more: float) -> Interval:
-        """Those that failed then may have been right, and so may those that failed now."""
-        below, above = spread.ends(shared, z)
+        below, above = spread.ends(shared_confidence, z)
         return Interval(change, max(-1.0, change - below - less), min(1.0, change + above + more))
 
-    changes = [
-        None if told is None else interval(*told, failed_then[g] + gone[g], failed_now[g] + gone[g])
-        for g, told in enumerate(found.groups)
-    ]
-    reports = tuple(
-        GroupReport(name, int(items[g]), int(asked[g]), float(before[g]), changes[g])
-        for g, name in enumerate(group.values)
-    )
-    order = [int(g) for g in np.argsort(-before, kind="stable") if items[g]]
+    reports = []
+    for g, name in enumerate(group.values):
+        change, told = None, found.groups[g]
+        if told is not None:
+            # Items that failed, then or now, may have been right.
+            less = groups.failed_then[g] + groups.uncovered[g]
+            more = groups.failed_now[g] + groups.uncovered[g]
+            change = interval(*told, less, more)
+        items, asked = int(groups.items[g]), int(groups.asked[g])
+        reports.append(GroupReport(name, items, asked, float(groups.before[g]), change))
+
+    by_accuracy = np.argsort(-groups.before, kind="stable")
+    order = [int(g) for g in by_accuracy if groups.items[g]]
     if not order:
-        return reports, None
+        return tuple(reports), None
     top, bottom = order[0], order[-1]
     best, worst = found.groups[top], found.groups[bottom]
     if best is None or worst is None or top == bottom:
-        return reports, None
-    lost = gone[top] + gone[bottom]
-    less, more = (
-        failed_then[top] + failed_now[bottom] + lost,
-        failed_now[top] + failed_then[bottom] + lost,
+        return tuple(reports), None
+    uncovered = groups.uncovered[top] + groups.uncovered[bottom]
+    less = groups.failed_then[top] + groups.failed_now[bottom] + uncovered
+    more = groups.failed_now[top] + groups.failed_then[bottom] + uncovered
+    gap = Gap(
+        group.values[top],
+        group.values[bottom],
+        float(groups.before[top] - groups.before[bottom]),
+        interval(best[0] - worst[0], best[1] + worst[1], less, more),
     )
-    change = interval(best[0] - worst[0], best[1] + worst[1], less, more)
-    return reports, Gap(
-        group.values[top], group.values[bottom], float(before[top] - before[bottom]), change
-    )
+    return tuple(reports), gap
 
 
-def _failed_by_group(now: tuple[Sample, ...], group: Column) -> Floats:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Groups:
+    """What is known about groups (G,) besides the change of their accuracy."""
+
+    items: Ints
+    """(G,) the number of items with a label"""
+    asked: Ints
+    """(G,) how many of them were asked"""
+    before: Floats
+    """(G,) the share of right baseline answers"""
+    failed_then: list[float]
+    """(G,) the share of items that failed in the baseline"""
+    failed_now: list[float]
+    """(G,) the share of items that failed now"""
+    uncovered: list[float]
+    """(G,) how much of the accuracy the items of uncovered labels could change"""
+
+    @classmethod
+    def of(
+        cls,
+        found: Estimate,
+        data: Dataset,
+        old: BaselineAnswers,
+        places: Ints,
+        group: Column,
+    ) -> "_Groups":
+        count = len(group.values)
+        weight = old.weight
+        if weight is None:
+            weight = data.labelled.astype(np.float64)
+        group_weight = np.bincount(group.codes, weight, count)
+        share = group_weight / max(float(weight.sum()), 1e-300) * (1.0 - old.uncovered_share)
+        total = np.where(group_weight <= 0.0, 1.0, group_weight)
+
+        code = {name: number for number, name in enumerate(old.answers.values)}
+        right_of_label = np.array([code.get(name, -1) for name in data.label.values], np.int64)
+        right = right_of_label[data.label.codes] == old.answers.codes
+        failed = (old.answers.codes == code.get(ERROR, -1)) & data.labelled
+        # Items of uncovered labels may be in any group.
+        uncovered = 2.0 * old.uncovered_share / np.maximum(share + old.uncovered_share, 1e-300)
+        return cls(
+            items=np.bincount(group.codes[data.labelled], minlength=count),
+            asked=np.bincount(group.codes[places[data.labelled[places]]], minlength=count),
+            before=np.bincount(group.codes, right * weight, count) / total,
+            failed_then=(np.bincount(group.codes, failed * weight, count) / total).tolist(),
+            failed_now=_failed_share(found.now, group).tolist(),
+            uncovered=uncovered.tolist(),
+        )
+
+
+def _failed_share(samples: tuple[Sample, ...], group: Column) -> Floats:
     """Give the share of each group's items (G,) that failed."""
-    stand, failed = np.zeros(len(group.values)), np.zeros(len(group.values))
-    for one in now:
-        np.add.at(stand, group.codes[one.place], one.weight)
+    weight, failed = np.zeros(len(group.values)), np.zeros(len(group.values))
+    for one in samples:
+        np.add.at(weight, group.codes[one.place], one.weight)
         np.add.at(failed, group.codes[one.place], one.weight * (one.new == one.error))
-    return failed / np.where(stand > 0.0, stand, 1.0)
+    return failed / np.where(weight > 0.0, weight, 1.0)

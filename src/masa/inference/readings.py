@@ -1,6 +1,7 @@
-"""What is read off a shift, how sure each of it is, and whether it matters."""
+"""Read numbers with intervals off an estimated shift."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 
@@ -8,63 +9,66 @@ import numpy as np
 
 from masa.inference.confidence_sequence import ConfidenceSequence
 from masa.inference.estimate import Estimate, answered_so, right_answers
-from masa.inference.sample import InColumn, Table, Weights
+from masa.inference.sample import ColumnWeights, EntryWeights, Sample, Weights
 from masa.inference.spread import LARGEST, normal
 from masa.records import ERROR, INVALID, Bools, Change, Floats, Interval, Readings
 from masa.settings import Objective
 
-PRECISELY = 12
-"""Halvings of what the end of a precision's interval may be."""
+PRECISION_HALVINGS = 12
+"""Halvings in the search for an end of the strict interval of a precision."""
 
 Looks = Callable[[float], float]
-"""Gives how many standard errors an interval of this confidence reaches, with regard to how often it was looked at."""
+"""Gives the number of standard errors of an interval of some confidence, with regard to how often
+it is looked at."""
 
 
 class Reader:
-    """Reads intervals off an estimated shift. What is read at once holds at once: each of m then has 1/m of the doubt."""
+    """Reads intervals off an estimated shift.
+
+    Intervals that are read together hold together: each of m has 1/m of the error probability.
+    """
 
     def __init__(self, found: Estimate, confidence: float, looks: Looks | None = None) -> None:
         self._found = found
         self._confidence = confidence
         self._looks = looks or normal
         self._shift = found.shift
-        labels = len(self._shift.new.labels)
         self._weight = np.maximum(
             self._shift.old.values.sum(axis=1), self._shift.new.values.sum(axis=1)
         )
-        sides = [[one.label for one in side] for side in (found.now, found.then)]
-        blind = [
-            np.bincount(np.concatenate(side), minlength=labels) == 0
-            if side
-            else np.zeros(labels, bool)
-            for side in sides
-        ]
-        self._blind: Bools = (blind[0] | blind[1]) & (self._weight > 0.0)
-        """(L,) labels of which nothing was answered on one side"""
-        self._failed_then, self._failed_now = (
-            answered_so(ERROR, side) for side in (found.shift.old, found.shift.new)
-        )
+        """(L,) the share of the items of each label"""
+        labels = len(self._weight)
+        lacking = _without_answers(found.now, labels) | _without_answers(found.then, labels)
+        self._unanswered: Bools = lacking & (self._weight > 0.0)
+        """(L,) labels without any answer on one of the two sides"""
+        self._failed_then = answered_so(ERROR, found.shift.old)
+        """(L,) the share of items that failed in the baseline"""
+        self._failed_now = answered_so(ERROR, found.shift.new)
+        """(L,) the share of items that failed now"""
 
-    def one_of(self, many: int) -> float:
-        """Give the confidence of an interval that is one of many."""
+    def shared_confidence(self, many: int) -> float:
+        """Give the confidence of one of many intervals that are read together."""
         return 1.0 - (1.0 - self._confidence) / max(many, 1)
 
     def z(self, many: int = 1) -> float:
-        """Give how many standard errors an interval reaches that is one of many."""
-        return self._looks(self.one_of(many))
+        """Give the number of standard errors of one of many intervals that are read together."""
+        return self._looks(self.shared_confidence(many))
 
-    def half(
+    def half_width(
         self,
         found: Estimate,
-        table: Weights,
+        weights: Weights,
         many: int,
         centre: float,
         before: Weights | None = None,
     ) -> float:
-        """Give how far from the estimate, the centre, a sum over the matrix may have changed, which is one of many."""
+        """Give the half width of the interval, one of many, for the change of a weighted sum.
+
+        Centre is the estimate. Before are the weights of the old matrix, where they are others.
+        """
         if found.sequence is not None:
-            return found.sequence.half(table, self.one_of(many), centre)
-        return found.spread(table, before).reach(self.z(many))
+            return found.sequence.half_width(weights, self.shared_confidence(many), centre)
+        return found.spread(weights, before).half_width(self.z(many))
 
     def accuracy(self) -> Interval:
         """Give the change of the share of right answers."""
@@ -72,201 +76,258 @@ class Reader:
             return self._found.interval(self._confidence, self.z())
         change, right = self._shift.accuracy.change, right_answers(self._shift.new)
         then, now = float(self._failed_then.sum()), float(self._failed_now.sum())
-        half = self.half(self._found, Table(right, most=1.0), 1, change)
-        at_most = half
-        if now > 0.0:  # All that failed may be right.
+        below = self.half_width(self._found, EntryWeights(right, unseen_max=1.0), 1, change)
+        above = below
+        if now > 0.0:
+            # All items that failed may be right.
             right[:, self._shift.new.predictions.index(ERROR)] = 1.0
-            at_most = now + self.half(self._found, Table(right, most=1.0), 1, change + now)
-        return self._found.possible(change, change - half - then, change + at_most)
+            weights = EntryWeights(right, unseen_max=1.0)
+            above = now + self.half_width(self._found, weights, 1, change + now)
+        return self._found.possible(change, change - below - then, change + above)
 
     def entries(self) -> tuple[Floats, Floats]:
-        """Give the least and the most (L, P) that each entry of the shift may be, all at once."""
-        shift = self._shift.values
-        half = self._halves[:, :-1]
+        """Give the ends (L, P) of the intervals of all entries of the shift, read together."""
+        shift, old = self._shift.values, self._shift.old.values
+        half = self._entry_half_widths[:, :-1]
         weight = np.broadcast_to(self._weight[:, None], shift.shape)
-        least, most = (
-            (-self._shift.old.values, weight - self._shift.old.values)
-            if self._found.old_known
-            else (-weight, weight)
-        )
-        low = np.minimum(np.maximum(shift - half, least) - self._failed_then[:, None], shift)
-        high = np.maximum(np.minimum(shift + half + self._failed_now[:, None], most), shift)
-        known = (
-            1.0 - self._found.uncovered_share
-        )  # Of all items, those of labels of which nothing is known being others.
-        return np.where(low > 0.0, known * low, low), np.where(high < 0.0, known * high, high)
+        smallest, largest = -weight, weight
+        if self._found.old_known:
+            smallest, largest = -old, weight - old
+        low = np.minimum(np.maximum(shift - half, smallest) - self._failed_then[:, None], shift)
+        high = np.maximum(np.minimum(shift + half + self._failed_now[:, None], largest), shift)
+        # The ends are shares of all items. Those of uncovered labels belong to other rows, so that
+        # what is certain here is a smaller share of all.
+        covered = 1.0 - self._found.uncovered_share
+        return np.where(low > 0.0, covered * low, low), np.where(high < 0.0, covered * high, high)
 
     @cached_property
-    def _halves(self) -> Floats:
-        """Give how far each entry of the shift may be off (L, P + 1), in the last column those of answers nobody has given."""
+    def _entry_half_widths(self) -> Floats:
+        """The half widths (L, P + 1) of all entries; the last column is for answers nobody gave."""
         shift = self._shift.values
         labels, answers = shift.shape
         many = int(np.count_nonzero(self._weight > 0.0)) * (answers + 1)
         half = np.zeros((labels, answers + 1))
-        half[self._blind] = 1.0
-        for row in np.flatnonzero((self._weight > 0.0) & ~self._blind).tolist():
+        half[self._unanswered] = 1.0
+        for row in np.flatnonzero((self._weight > 0.0) & ~self._unanswered).tolist():
             alone = self._found.of_label(row)
             seen = alone.answered()
             for column in seen:
-                table = np.zeros((1, answers))
-                table[0, column] = 1.0
-                half[row, column] = self.half(alone, Table(table), many, float(shift[row, column]))
-            never = np.setdiff1d(np.arange(answers + 1), seen)  # They are all alike.
-            half[row, never] = self.half(alone, Table(np.zeros((1, answers)), most=1.0), many, 0.0)
+                values = np.zeros((1, answers))
+                values[0, column] = 1.0
+                estimate = float(shift[row, column])
+                half[row, column] = self.half_width(alone, EntryWeights(values), many, estimate)
+            # Answers that the label never got are all alike: one half width serves for all.
+            never = np.setdiff1d(np.arange(answers + 1), seen)
+            unseen = EntryWeights(np.zeros((1, answers)), unseen_max=1.0)
+            half[row, never] = self.half_width(alone, unseen, many, 0.0)
         return half
 
     def recall(self) -> dict[str, Interval]:
-        """Give, by label, the change of the share that is recognised, all at once."""
-        right, many = right_answers(self._shift.new), int(np.count_nonzero(self._weight > 0.0))
+        """Give the changes of the recalls by label, read together."""
+        right = right_answers(self._shift.new)
+        many = int(np.count_nonzero(self._weight > 0.0))
         found = {}
         for row, (label, change) in enumerate(self._shift.recall.items()):
             weight = self._weight[row]
             if weight <= 0.0:
                 found[label] = Interval(float("nan"), -1.0, 1.0)
                 continue
-            table = Table(right[row : row + 1] / weight, most=1.0 / weight)
-            half = (
-                2.0
-                if self._blind[row]
-                else self.half(self._found.of_label(row), table, many, change.change)
+            half = 2.0
+            if not self._unanswered[row]:
+                weights = EntryWeights(right[row : row + 1] / weight, unseen_max=1.0 / weight)
+                half = self.half_width(self._found.of_label(row), weights, many, change.change)
+            # Items that failed may all have been right.
+            failed_then = self._failed_then[row] / weight
+            failed_now = self._failed_now[row] / weight
+            found[label] = self._share_interval(
+                change, half + failed_then, half + failed_now, old_up=failed_then
             )
-            low, high = (
-                half + self._failed_then[row] / weight,
-                half + self._failed_now[row] / weight,
-            )
-            found[label] = self._possible(change, low, high, self._failed_then[row] / weight)
         return found
 
     def precision(self) -> dict[str, Interval]:
-        """Give, by label, the change of the share of what is taken for it that is it, all at once."""
-        many, names = len(self._shift.new.labels), self._shift.new.predictions
-        unknown = float(self._weight[self._blind].sum())
-        lost = self._found.uncovered_share / max(
-            1.0 - self._found.uncovered_share, 1e-12
-        )  # They may be answered anything, as what failed.
-        failed = [float(side.sum()) + lost for side in (self._failed_then, self._failed_now)]
-        found = {}
-        for row, (label, change) in enumerate(self._shift.precision.items()):
-            found[label] = Interval(change.change, -1.0, 1.0)
-            if label not in names or self._blind[row]:
-                continue
-            column = names.index(label)
-            then, now = (
-                float(matrix.values[:, column].sum())
-                for matrix in (self._shift.old, self._shift.new)
-            )
-            # Of what little is answered nothing can be said: its share of all answers must be known to be above 0 itself.
-            known = (
-                now
-                - self.half(self._found, InColumn(row, column, 1.0, 1.0), many, now - then)
-                - failed[1]
-                - unknown
-            )
-            if self._found.sequence is not None and not isnan(change.change):
-                ends = self._strict_precision(self._found.sequence, row, column, many)
-                slack = [
-                    part / (part + least) if part else 0.0
-                    for part, least in zip(failed, (then, max(known, 0.0)), strict=True)
-                ]
-                low, high = (
-                    change.change - ends[0] + change.old + sum(slack),
-                    ends[1] - change.new + sum(slack),
-                )
-                found[label] = self._possible(change, low, high, slack[0], slack[0])
-            if self._found.sequence is not None or min(known, then - failed[0]) <= 0.0:
-                continue
-            tables = [
-                InColumn(row, column, (1.0 - share) / total, -share / total)
-                for share, total in ((change.old, then), (change.new, now))
-            ]
-            values = self._shift.values[:, column]
-            centre = float(
-                tables[1].there * values.sum() + (tables[1].here - tables[1].there) * values[row]
-            )
-            half = self.half(self._found, tables[1], many, centre, tables[0]) * now / known
-            off = failed[0] / (failed[0] + then)
-            half += off + (failed[1] + unknown) / known
-            found[label] = self._possible(change, half, half, off, off)
-        return found
+        """Give the changes of the precisions by label, read together."""
+        return {
+            label: self._one_precision(row, label, change)
+            for row, (label, change) in enumerate(self._shift.precision.items())
+        }
 
-    def _possible(
-        self, change: Change, below: float, above: float, more: float, less: float = 0.0
-    ) -> Interval:
-        """Give the interval for a share that is between 0 and 1 now, and before was what it was, or so much more or less."""
-        least, most = (
-            (max(-1.0, -change.old - more), min(1.0, 1.0 - change.old + less))
-            if self._found.old_known
-            else (-1.0, 1.0)
+    def _one_precision(self, row: int, label: str, change: Change) -> Interval:
+        """Give the change of the precision of one label."""
+        names = self._shift.new.predictions
+        nothing_known = Interval(change.change, -1.0, 1.0)
+        if label not in names or self._unanswered[row]:
+            return nothing_known
+        column = self._column(row, names.index(label), change)
+        if self._found.sequence is not None:
+            if isnan(change.change):
+                return nothing_known
+            return self._strict_precision(column, self._found.sequence)
+        # A precision is not known unless its share of all answers is known to be above zero.
+        if min(column.surely_now, column.then - column.failed_then) <= 0.0:
+            return nothing_known
+        return self._linear_precision(column)
+
+    def _column(self, row: int, column: int, change: Change) -> "_Column":
+        """Collect what is known about the answers that name a label."""
+        then = float(self._shift.old.values[:, column].sum())
+        now = float(self._shift.new.values[:, column].sum())
+        # Items of uncovered labels may have any answer, like those that failed.
+        covered = 1.0 - self._found.uncovered_share
+        uncovered = self._found.uncovered_share / max(covered, 1e-12)
+        failed_now = float(self._failed_now.sum()) + uncovered
+        unanswered = float(self._weight[self._unanswered].sum())
+        weights = ColumnWeights(row, column, 1.0, 1.0)
+        half = self.half_width(self._found, weights, self._precisions, now - then)
+        return _Column(
+            row,
+            column,
+            change,
+            then,
+            now,
+            surely_now=now - half - failed_now - unanswered,
+            failed_then=float(self._failed_then.sum()) + uncovered,
+            failed_now=failed_now,
+            unanswered=unanswered,
         )
-        low, high = max(least, change.change - below), min(most, change.change + above)
-        return Interval(change.change, min(low, change.change), max(high, change.change))
 
-    def _strict_precision(
-        self, sequence: ConfidenceSequence, row: int, column: int, many: int
+    @property
+    def _precisions(self) -> int:
+        """How many precisions are read together."""
+        return len(self._shift.new.labels)
+
+    def _linear_precision(self, column: "_Column") -> Interval:
+        """Give the interval of a precision from its linearised form.
+
+        A precision is a ratio. Linearised, it is a sum over its column with the weights
+        (1[right] - precision) / total; the half width grows by how much smaller the total may be.
+        """
+        before = column.linear_weights(column.change.old, column.then)
+        after = column.linear_weights(column.change.new, column.now)
+        values = self._shift.values[:, column.column]
+        centre = float(
+            after.at_others * values.sum() + (after.at_row - after.at_others) * values[column.row]
+        )
+        half = self.half_width(self._found, after, self._precisions, centre, before)
+        half = half * column.now / column.surely_now
+        # Items that failed, and labels without answers, may have been any answer.
+        failed_then = column.failed_then / (column.failed_then + column.then)
+        failed_now = (column.failed_now + column.unanswered) / column.surely_now
+        half += failed_then + failed_now
+        return self._share_interval(
+            column.change, half, half, old_up=failed_then, old_down=failed_then
+        )
+
+    def _strict_precision(self, column: "_Column", sequence: ConfidenceSequence) -> Interval:
+        """Give the interval of a precision that holds at all times at once."""
+        change = column.change
+        lowest, highest = self._possible_precisions(sequence, column.row, column.column)
+        # Items that failed may have been any answer.
+        failed_then = _possible_share(column.failed_then, column.then)
+        failed_now = _possible_share(column.failed_now, max(column.surely_now, 0.0))
+        failed = failed_then + failed_now
+        return self._share_interval(
+            change,
+            change.change - lowest + change.old + failed,
+            highest - change.new + failed,
+            old_up=failed_then,
+            old_down=failed_then,
+        )
+
+    def _possible_precisions(
+        self, sequence: ConfidenceSequence, row: int, column: int
     ) -> tuple[float, float]:
-        """Give the precisions that would make the sum of its column, less that much of it, possible: zero for the true one."""
-        old = self._shift.old.values[:, column]
-        confidence = self.one_of(many)
+        """Give the smallest and the largest precision that the confidence sequence allows.
 
-        def may_be(precision: float) -> bool:
-            low, high = sequence.ends(
-                InColumn(row, column, 1.0 - precision, -precision), confidence
-            )
+        For the true precision the right answers of the column, less that share of the whole column,
+        are zero. Precisions are tried one by one: no bet may depend on the answers, as those on the
+        linearised form would (decision 0012).
+        """
+        old, new = self._shift.old.values[:, column], self._shift.new.values[:, column]
+        confidence = self.shared_confidence(self._precisions)
+
+        def possible(precision: float) -> bool:
+            weights = ColumnWeights(row, column, 1.0 - precision, -precision)
+            low, high = sequence.ends(weights, confidence)
             before = float(old[row] - precision * old.sum())
             return low - 1e-12 <= -before <= high + 1e-12
 
-        now = self._shift.new.values[:, column]
-        best = float(now[row] / now.sum()) if now.sum() > 0.0 else 0.5
-        if not may_be(best):
+        best = 0.5
+        if new.sum() > 0.0:
+            best = float(new[row] / new.sum())
+        if not possible(best):
             return 0.0, 1.0
 
         def end(outside: float) -> float:
+            if possible(outside):
+                return outside
             inside = best
-            for _ in range(0 if may_be(outside) else PRECISELY):
+            for _ in range(PRECISION_HALVINGS):
                 middle = 0.5 * (inside + outside)
-                inside, outside = (middle, outside) if may_be(middle) else (inside, middle)
+                if possible(middle):
+                    inside = middle
+                else:
+                    outside = middle
             return outside
 
         return end(0.0), end(1.0)
 
+    def _share_interval(
+        self, change: Change, below: float, above: float, *, old_up: float, old_down: float = 0.0
+    ) -> Interval:
+        """Give the interval for the change of a share, cut at what is possible.
+
+        The share is between 0 and 1 now. Before, it was what it was, where that is known, or up to
+        so much more (old_up) or less (old_down).
+        """
+        smallest, largest = -1.0, 1.0
+        if self._found.old_known:
+            smallest = max(-1.0, -change.old - old_up)
+            largest = min(1.0, 1.0 - change.old + old_down)
+        low = max(smallest, change.change - below)
+        high = min(largest, change.change + above)
+        return Interval(change.change, min(low, change.change), max(high, change.change))
+
     def norm(self) -> Interval:
-        """Give the Frobenius norm of the shift: no further from the estimate than the estimate from the shift."""
+        """Give the Frobenius norm of the shift.
+
+        It is no further from that of the estimate than the estimate is from the shift.
+        """
         norm, bound = self._shift.norm, self._found.bound(self._confidence)
         return Interval(norm, max(0.0, norm - bound), min(LARGEST, norm + bound))
 
     def differing(self) -> Interval | None:
-        """Give the share of all answers that are not as before."""
+        """Give the share of all answers that differ from the baseline answers."""
         share = self._found.differing
         if share is None:
             return None
         if self._found.sequence is not None:
-            half = self._found.sequence.half_differing(self._confidence, share)
+            half = self._found.sequence.half_width_differing(self._confidence, share)
         else:
             half = (
-                self._found.now[0].differing().reach(self.z())
-                + float(self._weight[self._blind].sum())
+                self._found.now[0].differing().half_width(self.z())
+                + float(self._weight[self._unanswered].sum())
                 + self._found.uncovered_share
             )
         failed = float(self._failed_then.sum() + self._failed_now.sum())
         return Interval(share, max(0.0, share - half), min(1.0, share + half + failed))
 
     def cost(self, objective: Objective) -> Interval | None:
-        """Give the change of what mistakes cost, an item."""
+        """Give the change of the mean cost of mistakes per item."""
         if not objective.linear or objective.accuracy:
             return None
         labels, names = self._shift.new.labels, self._shift.new.predictions
-        more = objective.table(labels, (*names, *labels, *objective.names, INVALID))
-        table, beyond = more[:, : len(names)], more[:, len(names) :]
-        costs = Table(table, beyond.min(axis=1), beyond.max(axis=1))
-        change = float((table * self._shift.values).sum())
-        far = costs.far(np.arange(len(labels)))
-        half = self.half(self._found, costs, 1, change) + float(
-            (far * self._weight)[self._blind].sum()
-        )
-        half += (
-            float(far @ (self._failed_then + self._failed_now))
-            + float(far.max(initial=0.0)) * 2.0 * self._found.uncovered_share
-        )
+        # The columns after those of the names are answers that nobody has given so far.
+        table = objective.table(labels, (*names, *labels, *objective.names, INVALID))
+        seen, unseen = table[:, : len(names)], table[:, len(names) :]
+        costs = EntryWeights(seen, unseen.min(axis=1), unseen.max(axis=1))
+        change = float((seen * self._shift.values).sum())
+        # Items without an answer may cost anything between the least and the most of their label.
+        cost_range = costs.row_range(np.arange(len(labels)))
+        unanswered = float((cost_range * self._weight)[self._unanswered].sum())
+        failed = float(cost_range @ (self._failed_then + self._failed_now))
+        uncovered = float(cost_range.max(initial=0.0)) * 2.0 * self._found.uncovered_share
+        half = self.half_width(self._found, costs, 1, change) + unanswered
+        half += failed + uncovered
         return Interval(change, change - half, change + half)
 
     def all(self, objective: Objective) -> Readings:
@@ -283,33 +344,90 @@ class Reader:
         )
 
     def read(self, kind: str, objective: Objective) -> Iterator[tuple[Interval, int]]:
-        """Give the intervals of what a tolerance is on, and whether more of it is better (1) or worse (-1).
+        """Give the intervals for one kind of tolerance, and whether more is better (1) or not (-1).
 
-        Labels that nobody has, and those that were and are never answered, have no recall or no precision.
+        Labels without items have no recall. Labels that were and are never answered have no
+        precision.
         """
         if self._found.uncovered_share and kind in ("recall", "precision", "entry"):
+            # Those of uncovered labels may be anything.
             yield Interval(0.0, -1.0, 1.0), 1
         if kind == "accuracy":
             yield self.accuracy(), 1
-        elif kind in ("recall", "precision"):
-            known = self.recall() if kind == "recall" else self.precision()
-            yield from (
-                (interval, 1) for interval in known.values() if not isnan(interval.estimate)
-            )
+        elif kind == "recall":
+            yield from _measured(self.recall())
+        elif kind == "precision":
+            yield from _measured(self.precision())
         elif kind == "cost":
             cost = self.cost(objective)
             if cost is not None:
                 yield cost, -1
         else:
-            low, high = self.entries()
-            right = right_answers(self._shift.new)
-            for row in np.flatnonzero(self._weight > 0.0):
-                for column, name in enumerate(self._shift.new.predictions):
-                    if name != ERROR:  # A failure is no answer.
-                        ends = float(low[row, column]), float(high[row, column])
-                        yield (
-                            Interval(float(self._shift.values[row, column]), *ends),
-                            1 if right[row, column] else -1,
-                        )
-            unseen = self._halves[:, -1]
-            yield Interval(0.0, 0.0, float(unseen[self._weight > 0.0].max(initial=0.0))), -1
+            yield from self._read_entries()
+
+    def _read_entries(self) -> Iterator[tuple[Interval, int]]:
+        """Give the intervals of all entries: more right answers are better, more others worse."""
+        low, high = self.entries()
+        right = right_answers(self._shift.new)
+        for row in np.flatnonzero(self._weight > 0.0):
+            for column, name in enumerate(self._shift.new.predictions):
+                if name == ERROR:  # A failed item has no answer.
+                    continue
+                better = -1
+                if right[row, column]:
+                    better = 1
+                estimate = float(self._shift.values[row, column])
+                ends = float(low[row, column]), float(high[row, column])
+                yield Interval(estimate, *ends), better
+        unseen = self._entry_half_widths[:, -1]
+        yield Interval(0.0, 0.0, float(unseen[self._weight > 0.0].max(initial=0.0))), -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """The answers that name a label, which is what its precision is measured on.
+
+    All numbers are shares of all answers.
+    """
+
+    row: int
+    column: int
+    change: Change
+    """of the precision"""
+    then: float
+    """the share of the column before"""
+    now: float
+    """the share of the column now"""
+    surely_now: float
+    """what that share is at least"""
+    failed_then: float
+    """answers that could have been in the column, and are not known"""
+    failed_now: float
+    unanswered: float
+    """the share of labels without answers"""
+
+    def linear_weights(self, precision: float, total: float) -> ColumnWeights:
+        """Give the weights of the linearised precision."""
+        return ColumnWeights(self.row, self.column, (1.0 - precision) / total, -precision / total)
+
+
+def _without_answers(samples: tuple[Sample, ...], labels: int) -> Bools:
+    """Say which labels (L,) have no answer in these samples; none where there are no samples."""
+    if not samples:
+        return np.zeros(labels, bool)
+    label = np.concatenate([one.label for one in samples])
+    return np.asarray(np.bincount(label, minlength=labels) == 0)
+
+
+def _possible_share(part: float, rest: float) -> float:
+    """Give the share of a part in itself and the rest."""
+    if not part:
+        return 0.0
+    return part / (part + rest)
+
+
+def _measured(intervals: dict[str, Interval]) -> Iterator[tuple[Interval, int]]:
+    """Give the intervals that have an estimate; more is better."""
+    for interval in intervals.values():
+        if not isnan(interval.estimate):
+            yield interval, 1

@@ -114,11 +114,11 @@ class Trial:
             self._next_error = self._stopping.next_error(0, strata)
         if self._next_verdict is not None and answers >= self._next_verdict:
             self._next_verdict = self._stopping.next_verdict(answers)
-            if self._stopping.verdict(self._estimate(), self.looks) != "undecided":
+            if self._stopping.verdict(self.estimate(), self.looks) != "undecided":
                 return "decided"
         if self._next_error is not None and answers >= self._next_error:
             self._next_error = self._stopping.next_error(answers, strata)
-            if self._stopping.reached(self._estimate()):
+            if self._stopping.reached(self.estimate()):
                 return "target"
         return None
 
@@ -127,7 +127,7 @@ class Trial:
         answers = len(self.asked.answers)
         if answers > 2 * len(self._method.strata) and answers > 1.05 * self._error_at:
             self._error_at = answers
-            self._error = self._estimate(finite=True).matrix.error2 ** 0.5
+            self._error = self.estimate(finite=True).matrix.error2 ** 0.5
         return self._error
 
     def conclusion(self, asked: Asked | None = None) -> Conclusion:
@@ -158,12 +158,13 @@ class Trial:
         some_drawn = any(self.asked.queries[item].batch != 0 for item in first)
         found = None
         if differing and not self._old.repeats_itself and some_drawn:
-            found = self._estimate(finite=False)
+            found = self.estimate(finite=False)
         confidence = self.asked.confidence(first)
         said = any_change(found, self._old, compared, differing, confidence=confidence).said
         return said != "yes"
 
-    def _estimate(self, *, finite: bool | None = None) -> Estimate:
+    def estimate(self, *, finite: bool | None = None) -> Estimate:
+        """Estimate the shift from the answers so far."""
         if finite is None:
             finite = self._old.repeats_itself
         places = self.asked.places()

@@ -1,13 +1,13 @@
-"""The nouns that travel between rooms: frozen, and with no behaviour that needs anything but themselves.
+"""The nouns that travel between rooms: frozen, and with no behaviour that needs anything else.
 
-Items, answers and columns of them (`items`), confusion matrices and shifts (`matrix`), and the results that users see: an
-assessment or a baseline (`assessment`), replays (`replay`), a plan (`forecast`). Also money in exact billionths (`money`).
-What computes them lives in the other rooms.
+Items, answers and columns of them (`items`), confusion matrices and shifts (`matrix`), and the
+results that users see: an assessment (`assessment`), a baseline (`baseline`), replays (`replay`),
+a plan (`forecast`). Also money in exact billionths (`money`). What computes them is in the other
+rooms.
 """
 
 from masa.records.assessment import (
     Assessment,
-    Baseline,
     ChangedItem,
     Gap,
     GroupReport,
@@ -16,6 +16,7 @@ from masa.records.assessment import (
     Surprise,
     Versions,
 )
+from masa.records.baseline import Baseline
 from masa.records.forecast import Buys, Cost, Forecast
 from masa.records.items import (
     ERROR,

@@ -1,4 +1,4 @@
-"""The result of an assessment and of a baseline."""
+"""The result of an assessment."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -436,70 +436,3 @@ def _shift_from(content: Mapping[str, Any]) -> Shift:
     old = Matrix(labels, predictions, np.array(content["old"], np.float64))
     new = Matrix(labels, predictions, np.array(content["new"], np.float64))
     return Shift(old, new, tuple(StratumReport(**stratum) for stratum in content["strata"]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Baseline:
-    """What an API answers on some data, and what that cost."""
-
-    run: int
-    stopped: str
-    items: int
-    answers: int
-    errors: int
-    queries: int
-    cost: float | None
-    matrix: Matrix | None
-    repeated: int
-    """items that were asked twice"""
-    contradicted: int
-    """those of them that were answered differently"""
-    contradiction: Interval | None
-    """the share of items that are answered differently when asked again"""
-    api_version: str | None
-    notes: tuple[str, ...]
-
-    @property
-    def complete(self) -> bool:
-        """Whether every item has an answer, or failed for good."""
-        return self.answers + self.errors == self.items
-
-    @property
-    def exit_code(self) -> int:
-        """What the command exits with."""
-        if self.stopped == "interrupted":
-            return 130
-        if self.stopped == "failures" or not self.answers:
-            return 3
-        return 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `masa baseline --json` prints."""
-        matrix: dict[str, Any] = {"accuracy": None, "labels": [], "predictions": [], "matrix": []}
-        if self.matrix is not None:
-            matrix["accuracy"] = self.matrix.accuracy
-            matrix["labels"] = list(self.matrix.labels)
-            matrix["predictions"] = list(self.matrix.predictions)
-            matrix["matrix"] = self.matrix.values.tolist()
-        low = high = None
-        if self.contradiction is not None:
-            low, high = self.contradiction.low, self.contradiction.high
-        return {
-            "run": self.run,
-            "stopped": self.stopped,
-            "complete": self.complete,
-            "items": self.items,
-            "answers": self.answers,
-            "errors": self.errors,
-            "queries": self.queries,
-            "cost": self.cost,
-            **matrix,
-            "repeats": {
-                "asked": self.repeated,
-                "contradicted": self.contradicted,
-                "low": low,
-                "high": high,
-            },
-            "api_version": self.api_version,
-            "notes": list(self.notes),
-        }

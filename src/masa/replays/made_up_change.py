@@ -10,7 +10,7 @@ from masa.data.baseline_answers import BaselineAnswers, labelled_only
 from masa.data.dataset import Dataset
 from masa.data.features import ranks
 from masa.errors import UsageError
-from masa.inference.spread import UNKNOWN
+from masa.inference.spread import UNKNOWN_SCATTER
 from masa.records import (
     ERROR,
     UNLABELLED,
@@ -153,7 +153,7 @@ class MadeUpChange:
                 continue
             ratio = error_ratio if scaled else 1.0
             aim = aimed(error, ratio) if scaled else error
-            aim = sqrt(max(aim**2 - UNKNOWN * remaining, LEAST_ERROR**2))
+            aim = sqrt(max(aim**2 - UNKNOWN_SCATTER * remaining, LEAST_ERROR**2))
             played.append(self.replay(share, methods=methods, budgets=budgets, error=aim))
             for curve in played[-1].curves:
                 if scaled:
@@ -340,7 +340,7 @@ def _with_more_error(curve: Curve, more: float) -> Curve:
 
     def quantile(root: float, mean2: float) -> float:
         # The addition scatters as the rest does: by the same ratio of quantile to mean.
-        ratio = root**2 / mean2 if mean2 > 0.0 else UNKNOWN
+        ratio = root**2 / mean2 if mean2 > 0.0 else UNKNOWN_SCATTER
         return sqrt(root**2 + more * ratio)
 
     path = []

@@ -108,6 +108,25 @@ class Ended:
     """of the interval for the change of accuracy"""
 
 
+def drive(
+    trial: Trial, new: Column, *, until: int, confidence: Floats | None = None
+) -> Stopped | None:
+    """Answer what a trial asks from recorded answers, some calls at a time.
+
+    Give why it stopped; None where it has asked `until` queries, or has nothing left to ask.
+    """
+    stopped = trial.stopped()
+    while stopped is None:
+        queries = trial.ask(min(UNDER_WAY, until - len(trial.asked.queries)))
+        if not queries:
+            return None
+        for query in queries:
+            sure = None if confidence is None else float(confidence[query.item])
+            trial.tell(Answer(query.item, new.values[new.codes[query.item]], sure))
+        stopped = trial.stopped()
+    return stopped
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeRuns:
     """Assessments that are played with recorded answers, one per seed, as a live run would go."""
@@ -195,7 +214,11 @@ class WholeRuns:
             canary=self.settings.canary,
             seed=seed,
         )
-        stopped = self._drive(trial, new)
+        stopped = drive(trial, new, until=self.most) or "budget"
+        if len(trial.asked.answers) >= len(self.data):
+            stopped = "exhausted"
+        elif len(trial.asked.answers) >= self.most:
+            stopped = "budget"
         found = trial.conclusion()
         asked = len(trial.asked.answers)
         if found.estimate is None:
@@ -217,21 +240,6 @@ class WholeRuns:
             found.any_change.said,
             interval.high - interval.low,
         )
-
-    def _drive(self, trial: Trial, new: Column) -> Stopped:
-        """Answer what the trial asks from the recorded answers, some calls at a time."""
-        stopped = trial.stopped()
-        while stopped is None:
-            left = self.most - len(trial.asked.queries)
-            queries = trial.ask(min(UNDER_WAY, left))
-            if not queries:
-                break
-            for query in queries:
-                trial.tell(Answer(query.item, new.values[new.codes[query.item]]))
-            stopped = trial.stopped()
-        if stopped is not None and len(trial.asked.answers) < self.most:
-            return stopped
-        return "exhausted" if len(trial.asked.answers) >= len(self.data) else "budget"
 
     def _noisy(self, noise: Noise, seed: int) -> tuple[BaselineAnswers, Column]:
         """Answer as an API that contradicts itself would, then, again for some items, and now."""

@@ -203,6 +203,7 @@ def _share(value: float) -> str:
 
 
 def _span(interval: Interval) -> str:
+    # A share cannot change by more than 1, so such an interval says nothing.
     if not (interval.low > -1.0 or interval.high < 1.0):
         return "not known"
     return f"{100 * interval.low:+.1f} to {100 * interval.high:+.1f}"

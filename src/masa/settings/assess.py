@@ -29,7 +29,7 @@ CONFIDENCE = number(
 )
 """Beyond 0.999999 no number of answers that can be paid for says anything."""
 TARGET_ERROR = number(
-    "E", "give a share from 0.000001 to less than 1, such as 0.005 or 0.5%", low=1e-6, high=0.999999
+    "E", "give a share from 0.000001 to less than 1, such as 0.01 or 1%", low=1e-6, high=0.999999
 )
 
 

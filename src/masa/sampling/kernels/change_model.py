@@ -148,6 +148,9 @@ def fit(
     """
     model = prior_model(cells, goal, prior)
     multiple = np.zeros(len(asked))
+    lengths = np.empty(len(asked))
+    for a in range(len(asked)):
+        lengths[a] = squared_length(items, asked[a])
     order = np.arange(len(asked))
     for epoch in range(EPOCHS):
         # Each pass takes another random order: in a fixed order the fit hardly converges.
@@ -157,7 +160,7 @@ def fit(
             order[other] = order[last]
             order[last] = a
             i = asked[a]
-            length = squared_length(items, i)
+            length = lengths[a]
             z = logit(items, cells, goal, model, i)
             x = multiple[a]
             # Newton steps towards the multiple that equals the residual, changed - p.

@@ -99,19 +99,6 @@ class Run(NamedTuple):
 
 
 @jit
-def answer_variance(moment: Floats, p: float, linear: bool) -> float:
-    """Return the variance of an item's weighted answer if it changed with probability p.
-
-    moment (4,) is what `moments` says of its cell.
-    """
-    old, mean, square, squares = moment
-    stays = (1.0 - p) * old
-    if linear:
-        return float(stays * old + p * square - (stays + p * mean) ** 2)
-    return float(stays * old + p * square - (stays**2 + p**2 * squares))
-
-
-@jit
 def inclusion_probabilities(
     items: Items, cells: Cells, goal: Goal, model: Floats, moment: Floats, done: Bools, size: int
 ) -> Floats:
@@ -125,7 +112,10 @@ def inclusion_probabilities(
         if done[i] or items.priority[i] <= 0.0:
             continue
         p = 1.0 / (1.0 + exp(-logit(items, cells, goal, model, i)))
-        variance = answer_variance(moment[items.cell[i]], p, goal.linear)
+        old, mean, square, squares = moment[items.cell[i]]
+        stays = (1.0 - p) * old
+        squared_mean = (stays + p * mean) ** 2 if goal.linear else stays**2 + p**2 * squares
+        variance = stays * old + p * square - squared_mean
         probability[i] = items.priority[i] * sqrt(max(0.0, variance))
         total_deviation += probability[i]
         total_weight += items.weight[i]

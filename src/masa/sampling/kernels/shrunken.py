@@ -184,65 +184,41 @@ def renew(design: ShrunkenDesign, state: ShrunkenState) -> None:
 @jit
 def count(design: ShrunkenDesign, state: ShrunkenState, stratum: int, new: int, old: int) -> None:
     """Take an answer; old is the baseline answer, -1 where it is not known."""
+    s = state.sums[stratum]
+    label = design.label[stratum]
+    y, x = design.goal[label, new], 0.0
+    if old >= 0:
+        x = design.goal[label, old]
     state.answered[stratum] += 1
+    s[YY] += y**2
+    s[XX] += x**2
     if design.linear:
-        _add_products(design, state, stratum, new, old)
+        # An answer is a number: its weight.
+        s[XY] += y * x
+        s[TOTAL_Y] += y
+        s[TOTAL_X] += x
+        s[TOTAL_YY] = s[TOTAL_Y] ** 2
+        s[TOTAL_XX] = s[TOTAL_X] ** 2
+        s[TOTAL_XY] = s[TOTAL_Y] * s[TOTAL_X]
     else:
-        _add_counts(design, state, stratum, new, old)
+        # An answer is a vector whose only non-zero entry is its weight. One more answer changes a
+        # squared count k^2 by 2 k + 1.
+        s[TOTAL_YY] += y**2 * (2 * state.new[stratum, new] + 1)
+        s[TOTAL_XY] += y**2 * state.old[stratum, new]
     state.new[stratum, new] += 1
     if old >= 0:
+        if not design.linear:
+            # The new answer is in the totals by now, the baseline answer is not.
+            s[TOTAL_XX] += x**2 * (2 * state.old[stratum, old] + 1)
+            s[TOTAL_XY] += x**2 * state.new[stratum, old]
+            if old == new:
+                s[XY] += x**2
         state.old[stratum, old] += 1
     state.pooled[ANSWERS] += 1.0
     if state.pooled[ANSWERS] > REFRESH * state.pooled[RENEWED]:
         renew(design, state)
     else:
         rescore(design, state, stratum)
-
-
-@jit
-def _add_products(
-    design: ShrunkenDesign, state: ShrunkenState, stratum: int, new: int, old: int
-) -> None:
-    """Add an answer to the sums of a linear goal, where an answer is the number of its weight."""
-    s = state.sums[stratum]
-    label = design.label[stratum]
-    y, x = design.goal[label, new], 0.0
-    if old >= 0:
-        x = design.goal[label, old]
-    s[YY] += y**2
-    s[XX] += x**2
-    s[XY] += y * x
-    s[TOTAL_Y] += y
-    s[TOTAL_X] += x
-    s[TOTAL_YY] = s[TOTAL_Y] ** 2
-    s[TOTAL_XX] = s[TOTAL_X] ** 2
-    s[TOTAL_XY] = s[TOTAL_Y] * s[TOTAL_X]
-
-
-@jit
-def _add_counts(
-    design: ShrunkenDesign, state: ShrunkenState, stratum: int, new: int, old: int
-) -> None:
-    """Add an answer to the sums of a norm, where an answer is a vector with one non-zero entry.
-
-    Must come before the answer is counted: (k + 1)^2 - k^2 = 2 k + 1 with the counts k before it.
-    """
-    s = state.sums[stratum]
-    label = design.label[stratum]
-    y = design.goal[label, new]
-    s[YY] += y**2
-    s[TOTAL_YY] += y**2 * (2 * state.new[stratum, new] + 1)
-    s[TOTAL_XY] += y**2 * state.old[stratum, new]
-    if old >= 0:
-        x = design.goal[label, old]
-        # The new answer is in the totals already when the baseline answer is multiplied with them.
-        met = state.new[stratum, old]
-        if old == new:
-            met += 1
-            s[XY] += x**2
-        s[XX] += x**2
-        s[TOTAL_XX] += x**2 * (2 * state.old[stratum, old] + 1)
-        s[TOTAL_XY] += x**2 * met
 
 
 @jit

@@ -1,0 +1,504 @@
+"""Answers weighted by inverse inclusion probabilities, batch by batch, and calibrated by cell.
+
+A cell holds the items of one label and one baseline answer; small cells of a label form one group.
+The total weight of each group is known, so the answers of a group are brought to it (calibration).
+A group with few answers is shrunk towards a prior: that wrong answers became right as often as in
+all groups together.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from masa.inference.sample import Sample
+from masa.inference.spread import (
+    MOST_PREDICTIONS,
+    PRIOR_ANSWERS,
+    Spread,
+    Spreads,
+    covariance_traces,
+)
+from masa.records import ERROR, Bools, Codes, Column, Floats, Ints
+from masa.sampling.draws import Draws
+from masa.sampling.kernels.weights import BELIEF, weigh
+from masa.sampling.layout import Layout
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedAnswers:
+    """Answers (n,) with their weights, in cells (C,) and groups of cells (G,).
+
+    Answers are coded as places in names. The symbols of docs/method.md, "Predictive sampling", are
+    given in brackets.
+    """
+
+    names: tuple[str, ...]
+    """(P,) the predictions"""
+    labels: int
+    """the number of labels, L"""
+    place: Ints
+    """(n,) the item"""
+    label: Ints
+    """(n,)"""
+    cell: Ints
+    """(n,)"""
+    new: Ints
+    """(n,) the new answer"""
+    old: Ints
+    """(n,) the baseline answer"""
+    weight: Floats
+    """(n,) the share of the estimate that the answer represents, before calibration (k)"""
+    variance_weight: Floats
+    """(n,) what a squared residual of 1 around the mean of its group adds to the variance (g)"""
+    label_variance_weight: Floats
+    """(n,) what a squared residual of 1 around the mean of its label adds besides, where the items
+    represent others: how those divide into cells is not known"""
+    cell_label: Ints
+    """(C,)"""
+    cell_old: Ints
+    """(C,)"""
+    cell_right: Ints
+    """(C,) the right answer, or -1 where nobody gave it"""
+    cell_wrong: Bools
+    """(C,) whether the baseline answer was wrong, and the right one is known"""
+    cell_share: Floats
+    """(C,) the share of a cell in its group"""
+    cell_group: Ints
+    """(C,)"""
+    answered_weight: Floats
+    """(G,) the sum of the weights of the answers (K)"""
+    group_weight: Floats
+    """(G,) the known weight of all items of the group (W)"""
+    correction_rate: float
+    """the share of wrong baseline answers that became right (theta)"""
+
+    @classmethod
+    def of(
+        cls,
+        layout: Layout,
+        names: tuple[str, ...],
+        places: Ints,
+        answers: Column,
+        draws: Draws,
+        *,
+        finite: bool,
+    ) -> "WeightedAnswers":
+        """Weight the answers about these places (n,); finite is meant for an API without noise."""
+        code = {name: number for number, name in enumerate(names)}
+        known = np.array([code.get(name, -1) for name in layout.names], np.int64)
+        cells = layout.cells
+        cell = layout.items.cell[places].astype(np.int64)
+        cell_old = known[cells.old]
+        cell_right = np.where(cells.right >= 0, known[cells.right], -1)
+        cell_wrong = (cell_right >= 0) & (cell_right != cell_old)
+        new = np.array([code[name] for name in answers.values], np.int64)[answers.codes]
+
+        weights = _Weights.of(layout, places, draws, finite=finite)
+        weight = weights.weight
+        prior_weight = BELIEF / len(places)
+        group = cells.group[cell]
+        answered_weight = np.bincount(group, weight, len(cells.group_weight)).astype(np.float64)
+        total = answered_weight[group] + prior_weight
+        was_wrong = cell_wrong[cell]
+        corrected = float(weight[was_wrong & (new == cell_right[cell])].sum())
+        return cls(
+            names=names,
+            labels=len(layout.labels),
+            place=places,
+            label=cells.label[cell].astype(np.int64),
+            cell=cell,
+            new=new,
+            old=cell_old[cell],
+            weight=weight,
+            # An answer is part of the mean of its group. Its residual is taken around the mean of
+            # the other answers, from which it differs more.
+            variance_weight=weights.within_group * (total / (total - weight)) ** 2,
+            label_variance_weight=weights.within_label,
+            cell_label=cells.label.astype(np.int64),
+            cell_old=cell_old,
+            cell_right=cell_right,
+            cell_wrong=cell_wrong,
+            cell_share=cells.weight / np.maximum(cells.group_weight[cells.group], 1e-300),
+            cell_group=cells.group.astype(np.int64),
+            answered_weight=answered_weight,
+            group_weight=cells.group_weight,
+            correction_rate=corrected / (float(weight[was_wrong].sum()) + prior_weight),
+        )
+
+    @property
+    def prior_weight(self) -> float:
+        """The weight of the prior in each group (b)."""
+        return BELIEF / len(self.new)
+
+    @property
+    def error(self) -> int:
+        """The prediction that marks a failed item, or -1."""
+        if ERROR not in self.names:
+            return -1
+        return self.names.index(ERROR)
+
+    @property
+    def _group(self) -> Ints:
+        """(n,) the group of the cell of each answer."""
+        return self.cell_group[self.cell]
+
+    @property
+    def _changed(self) -> Bools:
+        """(n,) whether the answer differs from the baseline answer."""
+        return np.asarray(self.new != self.old)
+
+    @property
+    def _calibration(self) -> Floats:
+        """(G,) factor that brings the answers of a group to its known weight, (W + b) / (K + b)."""
+        return (self.group_weight + self.prior_weight) / (self.answered_weight + self.prior_weight)
+
+    def _calibrated(self, mine: Bools) -> Floats:
+        """Give the calibrated weights of some of the answers."""
+        return np.asarray((self.weight * self._calibration[self._group])[mine])
+
+    def _prior_corrections(self) -> Floats:
+        """Give the weight that the prior moves to the right answer, for cells that were wrong.
+
+        In each group it is (W - K) b theta / (K + b), by the shares of its cells.
+        """
+        missing = self.group_weight - self.answered_weight
+        corrected = (
+            missing
+            * self.prior_weight
+            * self.correction_rate
+            / (self.answered_weight + self.prior_weight)
+        )
+        return np.asarray((corrected[self.cell_group] * self.cell_share)[self.cell_wrong])
+
+    def shift(self) -> Floats:
+        """Estimate the shift (L, P) from the calibrated answers and, where few, from the prior."""
+        result = np.zeros((self.labels, len(self.names)))
+        changed = self._changed
+        amount = self._calibrated(changed)
+        np.add.at(result, (self.label[changed], self.new[changed]), amount)
+        np.add.at(result, (self.label[changed], self.old[changed]), -amount)
+        wrong = self.cell_wrong
+        prior = self._prior_corrections()
+        np.add.at(result, (self.cell_label[wrong], self.cell_right[wrong]), prior)
+        np.add.at(result, (self.cell_label[wrong], self.cell_old[wrong]), -prior)
+        return result
+
+    def differing(self) -> float:
+        """Estimate the share of answers that differ from the baseline answers.
+
+        A failed item has no answer.
+        """
+        changed = self._changed & (self.new != self.error) & (self.old != self.error)
+        amount = self._calibrated(changed)
+        return min(1.0, max(0.0, float(amount.sum() + self._prior_corrections().sum())))
+
+    def sample(self) -> Sample:
+        """Give the answers with their weights, as intervals are read off them."""
+        label_variance_weight = None
+        if self.label_variance_weight.any():
+            label_variance_weight = self.label_variance_weight
+        return Sample(
+            self.place,
+            self.label,
+            self.new,
+            self.old,
+            coefficient=1.0,
+            variance_weight=self.variance_weight,
+            weight=self.weight,
+            group=self._group,
+            group_weight=self.answered_weight + self.prior_weight,
+            groups_are_strata=False,
+            error=self.error,
+            calibration=self._calibration,
+            label_variance_weight=label_variance_weight,
+        )
+
+    def gain(self) -> Floats:
+        """Say of each answer (n,) whether it became right (1), wrong (-1) or neither (0)."""
+        right = self.cell_right[self.cell]
+        return np.asarray((self.new == right).astype(np.float64) - (self.old == right))
+
+    def by_group(self, group: Codes, groups: int) -> tuple[tuple[float, Spread] | None, ...]:
+        """Estimate the change of accuracy in each group of items, from its own answers.
+
+        These groups (n,) are the user's, not groups of cells.
+        """
+        gain = self.gain()
+        found: list[tuple[float, Spread] | None] = []
+        for number in range(groups):
+            mine = group == number
+            total = float(self.weight[mine].sum())
+            if total <= 0.0:
+                found.append(None)
+                continue
+            change = float((self.weight[mine] * gain[mine]).sum()) / total
+            both = self.variance_weight + self.label_variance_weight
+            variance_weight = np.where(mine, both, 0.0) / total**2
+            variance = float((variance_weight * (gain - change) ** 2).sum())
+            found.append((change, Spread.of_one(variance_weight, gain, 0.0, variance=variance)))
+        return tuple(found)
+
+    def spreads(self, unanswered_share: float) -> Spreads:
+        """Compute the errors of the matrix, of the accuracy and of each entry (L, P)."""
+        contributions = np.zeros(len(self.new))
+        variance = np.zeros((self.labels, len(self.names)))
+        traces = np.zeros(3)
+        for row in np.unique(self.label):
+            mine = np.flatnonzero(self.label == row)
+            kinds, parts = self._residuals_of_label(mine)
+            contributions[mine] = sum(part.contributions for part in parts)
+            variance[row] = sum(part.total for part in parts) * 0.5 / (len(mine) + 1.0)
+            variance[row, kinds] = _entry_variances(parts)
+            if len(kinds) > MOST_PREDICTIONS:
+                traces[:] = np.nan
+                continue
+            traces += covariance_traces(np.sum([part.covariance() for part in parts], axis=0))
+        known = (0.0, 0.0, 0.0)
+        if np.isfinite(traces).all():
+            known = (float(traces[0]), float(traces[1]), float(traces[2]))
+        return Spreads(
+            self._matrix_spread(contributions, known, unanswered_share),
+            self._accuracy_spread(unanswered_share),
+            np.sqrt(np.maximum(variance, 0.0)),
+        )
+
+    def _residuals_of_label(self, mine: Ints) -> "tuple[Ints, list[_Residuals]]":
+        """Give the kinds of answers of one label (K,), as places in names, and their residuals.
+
+        There are residuals around the means of the groups and, where items represent others, also
+        around the mean of the label.
+        """
+        own, group = np.unique(self._group[mine], return_inverse=True)
+        wrong = np.flatnonzero(self.cell_wrong & np.isin(self.cell_group, own))
+        right, was = self.cell_right[wrong], self.cell_old[wrong]
+        kinds = np.unique(np.concatenate((self.new[mine], self.old[mine], right, was)))
+        new, old = np.searchsorted(kinds, self.new[mine]), np.searchsorted(kinds, self.old[mine])
+        changed, weight = new != old, self.weight[mine]
+
+        # The mean of a group: that of its own answers, and the prior as far as they are few.
+        size = (len(own), len(kinds))
+        mean = _net_changes(group[changed], new[changed], old[changed], weight[changed], size)
+        mean += _net_changes(
+            np.searchsorted(own, self.cell_group[wrong]),
+            np.searchsorted(kinds, right),
+            np.searchsorted(kinds, was),
+            self.prior_weight * self.correction_rate * self.cell_share[wrong],
+            size,
+        )
+        mean /= (self.answered_weight[own] + self.prior_weight)[:, None]
+        parts = [_Residuals.of(self.variance_weight[mine], new, old, group, mean)]
+        if self.label_variance_weight.any():
+            one_group = np.zeros(len(mine), np.int64)
+            mean = _net_changes(
+                one_group[changed], new[changed], old[changed], weight[changed], (1, len(kinds))
+            )
+            mean /= max(float(weight.sum()), 1e-300)  # Items without a label have no weight.
+            label_variance_weight = self.label_variance_weight[mine]
+            parts.append(_Residuals.of(label_variance_weight, new, old, one_group, mean))
+        return kinds, parts
+
+    def _matrix_spread(
+        self, contributions: Floats, traces: tuple[float, float, float], unanswered_share: float
+    ) -> Spread:
+        """Add up the contributions of the answers (n,) to the variance of the matrix.
+
+        While few residuals are seen, there might have been one more of the largest: the standard
+        error of the variance allows for it.
+        """
+        variance_weight = self.variance_weight + self.label_variance_weight
+        total = float(variance_weight.sum())
+        unseen = 0.0
+        if total > 0.0:
+            unseen = 2.0 * float((variance_weight**2).sum()) / total
+        deviation = sqrt(float((contributions**2).sum()) + unseen**2)
+        return Spread(float(contributions.sum()), deviation, traces, unanswered_share)
+
+    def _accuracy_spread(self, unanswered_share: float) -> Spread:
+        """Compute the spread of the share of right answers."""
+        gain, group = self.gain(), self._group
+        groups = len(self.answered_weight)
+        prior = (
+            np.bincount(self.cell_group, self.cell_wrong * self.cell_share, groups)
+            * self.prior_weight
+            * self.correction_rate
+        )
+        mean = (np.bincount(group, self.weight * gain, groups) + prior) / (
+            self.answered_weight + self.prior_weight
+        )
+        label_mean = np.bincount(self.label, self.weight * gain) / np.maximum(
+            np.bincount(self.label, self.weight), 1e-300
+        )
+        contributions = (
+            self.variance_weight * (gain - mean[group]) ** 2
+            + self.label_variance_weight * (gain - label_mean[self.label]) ** 2
+        )
+        return Spread.of_one(
+            self.variance_weight + self.label_variance_weight,
+            gain,
+            unanswered_share,
+            variance=float(contributions.sum()),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Weights:
+    """The weights of answers (n,) and what their residuals add to the variance."""
+
+    weight: Floats
+    """(n,) the share of the estimate that each represents"""
+    within_group: Floats
+    """(n,) what a squared residual around the mean of its group adds to the variance"""
+    within_label: Floats
+    """(n,) what a squared residual around the mean of its label adds besides"""
+
+    @classmethod
+    def of(cls, layout: Layout, places: Ints, draws: Draws, *, finite: bool) -> "_Weights":
+        # What was asked before a batch is no longer left when the batch is drawn, so the answers
+        # are taken in the order of the batches.
+        asked = np.bincount(draws.batch)
+        sizes = np.zeros(len(asked), np.int64)
+        sizes[draws.batch] = draws.size
+        left = layout.left(places, draws.batch)
+        inside = draws.probability == 0.0
+        switch = int(draws.batch[inside].max(initial=0))
+        if switch:
+            # All that was asked since the switch counts as one batch.
+            sizes[switch] = asked[switch]
+        probability = np.where(
+            inside, _inside_probability(layout.rest.stratum, places, inside), draws.probability
+        )
+        share, variance = weigh(draws.batch, probability, sizes, left, switch)
+        item_weight = layout.items.weight[places]
+        weight = share * item_weight
+
+        none = np.zeros(len(places))
+        sampling_variance = variance * item_weight**2 if finite else weight**2
+        if layout.extra_variance is None:
+            return cls(weight, sampling_variance, none)
+        if finite:
+            return cls(weight, sampling_variance, weight * layout.extra_variance[places])
+        # With noise the answers are one sample of all that might have been asked and answered,
+        # whose variance has both parts already.
+        return cls(weight, none, sampling_variance)
+
+
+def _inside_probability(stratum: Codes, places: Ints, inside: Bools) -> Floats:
+    """Give the inclusion probability of each item (n,) if it was drawn inside its stratum.
+
+    It was drawn from the items of the stratum (N,) that were not drawn otherwise before.
+    """
+    mine = stratum[places]
+    size = np.bincount(stratum)
+    left = size - np.bincount(mine[~inside], minlength=len(size))
+    drawn = np.bincount(mine[inside], minlength=len(size))
+    return np.asarray(drawn[mine] / np.maximum(left, 1)[mine])
+
+
+def _net_changes(
+    group: Ints, new: Ints, old: Ints, amount: Floats, size: tuple[int, int]
+) -> Floats:
+    """Add up amounts by group and kind (G, K): plus for the new answer, minus for the old one."""
+    result = np.zeros(size)
+    np.add.at(result, (group, new), amount)
+    np.add.at(result, (group, old), -amount)
+    return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Residuals:
+    """Residuals of the changes (n,) of one label around the means of groups (G,).
+
+    A change is a vector over the kinds of answers (K,): plus 1 for the new answer and minus 1 for
+    the old one, zero if they are equal.
+    """
+
+    variance_weight: Floats
+    """(n,) what a squared residual of 1 adds to the variance"""
+    new: Ints
+    """(n,)"""
+    old: Ints
+    """(n,)"""
+    mean: Floats
+    """(G, K) of the changes"""
+    contributions: Floats
+    """(n,) what each answer adds to the variance of the matrix"""
+    weighted_changes: Floats
+    """(G, K) the sum of the changes, by variance weight"""
+    group_variance_weight: Floats
+    """(G,) the sum of the variance weights"""
+
+    @classmethod
+    def of(
+        cls, variance_weight: Floats, new: Ints, old: Ints, group: Ints, mean: Floats
+    ) -> "_Residuals":
+        changed = new != old
+        # |change - mean|^2, where |change|^2 is 2 or 0.
+        squares = (mean**2).sum(axis=1)[group] + np.where(
+            changed, 2.0 - 2.0 * (mean[group, new] - mean[group, old]), 0.0
+        )
+        size = (len(mean), mean.shape[1])
+        return cls(
+            variance_weight,
+            new,
+            old,
+            mean,
+            contributions=variance_weight * squares,
+            weighted_changes=_net_changes(
+                group[changed], new[changed], old[changed], variance_weight[changed], size
+            ),
+            group_variance_weight=np.bincount(group, variance_weight, len(mean)).astype(np.float64),
+        )
+
+    @property
+    def total(self) -> float:
+        """The sum of all variance weights."""
+        return float(self.group_variance_weight.sum())
+
+    @property
+    def changes(self) -> Ints:
+        """(K,) how many answers changed to or from each kind."""
+        changed, kinds = self.new != self.old, self.mean.shape[1]
+        return np.bincount(self.new[changed], minlength=kinds) + np.bincount(
+            self.old[changed], minlength=kinds
+        )
+
+    @property
+    def entries(self) -> Floats:
+        """(K,) the variance of each kind of answer."""
+        changed, kinds = self.new != self.old, self.mean.shape[1]
+        square = np.bincount(self.new[changed], self.variance_weight[changed], kinds) + np.bincount(
+            self.old[changed], self.variance_weight[changed], kinds
+        )
+        return np.asarray(
+            square
+            - 2.0 * (self.weighted_changes * self.mean).sum(axis=0)
+            + (self.group_variance_weight[:, None] * self.mean**2).sum(axis=0)
+        )
+
+    def covariance(self) -> Floats:
+        """Give the covariance of the kinds (K, K)."""
+        changed, kinds = self.new != self.old, self.mean.shape[1]
+        new, old, weight = self.new[changed], self.old[changed], self.variance_weight[changed]
+        squares = np.diag(np.bincount(new, weight, kinds) + np.bincount(old, weight, kinds))
+        np.add.at(squares, (new, old), -weight)
+        np.add.at(squares, (old, new), -weight)
+        cross = self.weighted_changes.T @ self.mean
+        means = (self.mean * self.group_variance_weight[:, None]).T @ self.mean
+        return np.asarray(squares - cross - cross.T + means)
+
+
+def _entry_variances(parts: list[_Residuals]) -> Floats:
+    """Give the variance of each entry (K,) of one label, shrunk towards what its changes suggest.
+
+    The few changes of an entry may all have been asked with certainty, and then show no variance.
+    The entry still varies as if they had been met by chance.
+    """
+    total = sum(part.total for part in parts)
+    seen = np.sum([part.entries for part in parts], axis=0)
+    changes, answers = parts[0].changes, len(parts[0].new)
+    expected = total * (changes + 0.5) / (answers + 1.0)
+    shrunk = (changes * np.maximum(seen, 0.0) + PRIOR_ANSWERS * expected) / (
+        changes + PRIOR_ANSWERS
+    )
+    return np.asarray(shrunk)

@@ -1,0 +1,73 @@
+"""The result of recording a baseline."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from masa.records.matrix import Interval, Matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Baseline:
+    """What an API answers on some data, and what that cost."""
+
+    run: int
+    stopped: str
+    items: int
+    answers: int
+    errors: int
+    queries: int
+    cost: float | None
+    matrix: Matrix | None
+    repeated: int
+    """items that were asked twice"""
+    contradicted: int
+    """those of them that were answered differently"""
+    contradiction: Interval | None
+    """the share of items that are answered differently when asked again"""
+    api_version: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item has an answer, or failed for good."""
+        return self.answers + self.errors == self.items
+
+    @property
+    def exit_code(self) -> int:
+        """What the command exits with."""
+        if self.stopped == "interrupted":
+            return 130
+        if self.stopped == "failures" or not self.answers:
+            return 3
+        return 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `masa baseline --json` prints."""
+        matrix: dict[str, Any] = {"accuracy": None, "labels": [], "predictions": [], "matrix": []}
+        if self.matrix is not None:
+            matrix["accuracy"] = self.matrix.accuracy
+            matrix["labels"] = list(self.matrix.labels)
+            matrix["predictions"] = list(self.matrix.predictions)
+            matrix["matrix"] = self.matrix.values.tolist()
+        low = high = None
+        if self.contradiction is not None:
+            low, high = self.contradiction.low, self.contradiction.high
+        return {
+            "run": self.run,
+            "stopped": self.stopped,
+            "complete": self.complete,
+            "items": self.items,
+            "answers": self.answers,
+            "errors": self.errors,
+            "queries": self.queries,
+            "cost": self.cost,
+            **matrix,
+            "repeats": {
+                "asked": self.repeated,
+                "contradicted": self.contradicted,
+                "low": low,
+                "high": high,
+            },
+            "api_version": self.api_version,
+            "notes": list(self.notes),
+        }
