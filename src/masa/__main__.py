@@ -11,7 +11,8 @@ def run() -> None:
     """Run a command and end with its exit code."""
     code = main()
     if code == 130:
-        # An interrupt inside an extension module would otherwise end the program by the signal, after all was said and done.
+        # An interrupt inside an extension module would otherwise end the program by the signal,
+        # after everything was said and done.
         with suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()

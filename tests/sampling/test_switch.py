@@ -154,7 +154,7 @@ def test_a_run_estimates_as_the_replays_do(case: Rewritten) -> None:
 
 def test_the_user_is_told_and_may_forbid_it(case: Rewritten) -> None:
     turned = masa.assess(case.data, "replay:new", baseline="old", budget=200, store=None)
-    assert any("method adaptive from answer" in note for note in turned.notes)
+    assert any("switched to method adaptive at answer" in note for note in turned.notes)
     assert turned.method == "predictive"
     assert turned.accuracy_change is not None
     assert (

@@ -8,10 +8,11 @@ import typer
 
 import masa
 from masa.cli.main import COMMANDS, app
-from masa.runs.config import SECTIONS, Config
+from masa.runs.config import Config
 from masa.settings import Columns, Limits, ReplaySettings, Settings
 from masa.settings.kinds import mix, number
 from masa.settings.setting import settings_of
+from masa.settings.tables import ONLY_IN_THE_FILE, SECTIONS, with_tables
 
 
 def test_a_mix_is_read_from_pairs_json_and_files(tmp_path: Path) -> None:
@@ -69,10 +70,15 @@ def test_replays_and_assessments_share_what_they_share() -> None:
 
 def test_every_key_of_masa_toml_is_an_option_of_some_command() -> None:
     keys = {option.key for command in COMMANDS for option in command.options if option.key}
-    only_in_the_file = {"limits.tries", "limits.patience", "limits.failures"}
     for section, settings in SECTIONS.items():
         for one in settings_of(settings):
-            assert f"{section}.{one.name}" in keys | only_in_the_file
+            assert (f"{section}.{one.name}" in keys) is (one.name not in ONLY_IN_THE_FILE)
+
+
+def test_the_tables_in_the_docs_are_those_of_the_settings() -> None:
+    page = (Path(masa.__file__).parents[2] / "docs" / "config.md").read_text()
+    assert "| `levels` |" in page
+    assert with_tables(page) == page
 
 
 def test_help_shows_the_options_in_groups_with_their_defaults() -> None:

@@ -1,4 +1,4 @@
-"""A case that needs no key and no file: two real models of handwritten digits behind an HTTP API, swapped silently."""
+"""A case that needs no key and no file: a model behind an HTTP API is swapped silently."""
 
 import asyncio
 import csv
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 STORY = """\
-An API on this machine reads handwritten digits (scikit-learn's), for 0.001 a call, up to 300 calls a second. Now and then it says
-429, or nothing at all. One day its provider, to save money, shrinks every image from 8 x 8 to 4 x 4 pixels before
-the model sees it, and tells nobody."""
+An API on this machine reads handwritten digits (scikit-learn's), for 0.001 per call, up to 300
+calls per second. Now and then it says 429, or nothing at all. One day its provider, to save money,
+shrinks every image from 8 x 8 to 4 x 4 pixels before the model sees it, and tells nobody."""
 
 BUDGET = 300
 RATE = 300.0
@@ -86,7 +86,10 @@ class Demo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Models:
-    """Both versions of the API, trained on one half of the images, and the other half to ask about."""
+    """Both versions of the API, trained on one half of the images.
+
+    The other half to ask about.
+    """
 
     images: Floats
     labels: list[int]
@@ -101,7 +104,10 @@ class Models:
 
 
 def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None, quiet: bool = False) -> Demo:
-    """Train, serve, record a baseline, swap the version, assess: with the commands a user would type."""
+    """Train, serve, record a baseline, swap the version, assess.
+
+    With the commands a user would type.
+    """
     say("training two versions of a model")
     models = trained()
     with tempfile.TemporaryDirectory(prefix="masa-demo-") as name, serving(models) as server:

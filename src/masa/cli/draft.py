@@ -2,12 +2,15 @@
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from masa.data.files import Profile, Table
 from masa.errors import UsageError
+from masa.settings import Columns, Limits, Settings, Tolerance
+from masa.settings.setting import settings_of
 
 LABEL = re.compile(
     r"^(label|labels|class|target|category|sentiment|y|gold|truth|ground_?truth|true_?label|answer_?key)$",
@@ -112,17 +115,18 @@ def looked_at(table: Table, profiles: list[Profile]) -> str:
 
 APIS = {
     "http": """\
-client = "http"                         # any API that takes and gives JSON; masa clients lists the others
+client = "http"                         # any API that takes and gives JSON; masa clients lists more
 url = "https://api.example.com/classify"
 # method = "POST"
-headers = { Authorization = "Bearer ${API_KEY}" }   # ${NAME} is taken from the environment; write no secret here
-body = { text = "{input}" }             # {column} stands for an input column, {input} for the only one
-label = "result.label"                  # where the label is in the answer: a.b[0].c, or an object of scores
+# ${NAME} is taken from the environment; write no secret here
+headers = { Authorization = "Bearer ${API_KEY}" }
+body = { text = "{input}" }             # {column} is an input column, {input} the only one
+label = "result.label"                  # the path to the label: a.b[0].c, or to an object of scores
 # confidence = "result.score"
 # version = "header:X-Model-Version"    # or a path: what the provider calls its model
 # labels = { POSITIVE = "pos" }         # what the API calls a label = what the data calls it
 # missing = "none"                      # the label where the answer has none
-price = "queries-only"                  # money a call, such as 0.0015, to keep a budget in money too
+price = "queries-only"                  # money per call, such as 0.0015, for a budget in money too
 # timeout = 30""",
     "openai": """\
 client = "openai"                       # any endpoint that speaks OpenAI's chat completions
@@ -135,18 +139,30 @@ model = "gpt-4o-mini"
 # logprobs = true                       # confidences, where the endpoint gives log-probabilities
 # temperature = 0.0
 # max_tokens = 64
-# input_price = 0.15                    # money a million tokens, to keep a budget in money too
+# input_price = 0.15                    # money per million tokens, for a budget in money too
 # output_price = 0.60
 price = "queries-only"
 # timeout = 60""",
     "python": """\
 client = {client}
-price = "queries-only"                  # money a call, such as 0.0015, to keep a budget in money too
+price = "queries-only"                  # money per call, such as 0.0015, for a budget in money too
 # batch = 1                             # more: the function is given a list and gives a list
 # timeout = 60""",
     "replay": """\
-client = {client}                       # recorded predictions: nothing is asked, nothing is paid""",
+client = {client}                       # recorded predictions: nothing is asked or paid""",
 }
+
+EXAMPLES = {
+    "id": "id",
+    "input": "text",
+    "difficulty": "cheap.confidence",
+    "old": "old.prediction",
+    "rate": "500/s",
+}
+"""Values to show for keys that have no default."""
+
+COMMENT_AT = 40
+"""The column at which comments begin."""
 
 
 def written(
@@ -159,36 +175,19 @@ def written(
     label: str = "",
     about: str = "",
 ) -> str:
-    """Write the text of a configuration."""
+    """Write the text of a configuration; the comments are the help texts of the settings."""
     kind = api.partition(":")[0]
-    client = (
-        APIS[kind].replace("{client}", quoted(api)) if kind in APIS else f"client = {quoted(api)}"
-    )
-    inputs = (
-        quoted(found.input[0])
-        if len(found.input) == 1
-        else "[" + ", ".join(map(quoted, found.input)) + "]"
-    )
+    client = APIS.get(kind, "client = {client}").replace("{client}", quoted(api))
+    chosen = {"id": found.id, "input": found.input, "difficulty": found.difficulty, "old": old}
     lines = [
-        "# What masa assesses. masa validate checks it, masa baseline records what the API answers today,",
-        "# masa assess tells whether that has changed.",
+        "# What masa assesses. masa validate checks it, masa baseline records what the API",
+        "# answers today, masa assess tells whether that has changed.",
         *(f"# {line}" for line in about.splitlines()),
         "",
         "[data]",
         f"path = {quoted(data)}",
         f"label = {quoted(label or found.label or '')}",
-        f"id = {quoted(found.id)}"
-        if found.id
-        else '# id = "id"                             # items keep their identity when rows move',
-        f"input = {inputs}"
-        if found.input
-        else '# input = "text"                        # what the API is shown; several: ["title", "text"]',
-        f"difficulty = {quoted(found.difficulty)}"
-        if found.difficulty
-        else '# difficulty = "cheap.confidence"       # a number that tells easy items from hard ones',
-        f"old = {quoted(old)}"
-        if old
-        else '# old = "old.prediction"                # old answers, where there is no baseline',
+        *_keys(Columns, "id input difficulty old", chosen),
         "",
         "[api]",
         client,
@@ -198,19 +197,36 @@ def written(
         "# money = 5.00",
         "",
         "[limits]",
-        "# concurrency = 64                      # calls under way at the most; it adapts below that",
-        '# rate = "500/s"                        # or "600/min"',
-        "# tries = 6                             # calls about one item before it counts as failed",
-        "# failures = 0.3                        # share of items failing that stops a run",
+        *_keys(Limits, "concurrency rate tries failures"),
         "",
         "[assess]",
-        '# method = "masa"',
-        "# levels = 3",
-        "# tolerance = 0.01                      # a change of accuracy that does not matter; or { recall = 0.05 }",
-        "# confidence = 0.95",
-        "# seed = 0",
+        *_keys(Settings, "method levels tolerance confidence seed"),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _keys(section: type, names: str, values: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Write keys of a table; those without a value are commented out, with their help."""
+    known = {one.name: one for one in settings_of(section)}
+    for name in names.split():
+        value = (values or {}).get(name)
+        if value:
+            yield f"{name} = {_toml(value)}"
+            continue
+        one = known[name]
+        example = EXAMPLES.get(name, one.default)
+        if isinstance(example, Tolerance):
+            example = example.to_json()
+        yield f"{f'# {name} = {_toml(example)}':<{COMMENT_AT}}# {one.setting.help}"
+
+
+def _toml(value: Any) -> str:
+    """Write a value as TOML does."""
+    if isinstance(value, tuple):
+        if len(value) == 1:
+            return quoted(value[0])
+        return "[" + ", ".join(map(quoted, value)) + "]"
+    return quoted(value) if isinstance(value, str) else str(value)
 
 
 def quoted(text: str | None) -> str:

@@ -145,7 +145,7 @@ def fail(kind: str, message: str, hint: str, code: int, *, as_json: bool) -> int
 
 
 def stop_printing() -> None:
-    """Send what is still to be printed nowhere, so that the interpreter does not fail on it at its end."""
+    """Send what is still to be printed nowhere, or the interpreter would fail on it at its end."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

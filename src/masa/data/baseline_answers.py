@@ -85,8 +85,8 @@ def narrowed(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, BaselineAnsw
             hint="make a new baseline (masa baseline)",
         )
     notes = [
-        f"the baseline has answers about {len(kept):,} of {len(data):,} items: only they are asked, "
-        "and they represent all; the intervals and the error allow for that"
+        f"the baseline has answers about {len(kept):,} of {len(data):,} items: only these are "
+        "asked, and they represent all; the intervals and the error allow for that"
     ]
     with_answers = np.unique(data.label.codes[old.places[old.weight > 0.0]])
     without = data.labelled & ~np.isin(data.label.codes, with_answers)
@@ -152,9 +152,10 @@ def labelled_only(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, Baselin
 
 
 def evenly_weighted(data: Dataset, places: Ints, levels: int) -> tuple[Floats, Floats]:
-    """Give the weights (n,) of items that were drawn in proportion to the strata, and their extra variance.
+    """Give the weights and the extra variance (n,) of items drawn in proportion to the strata.
 
-    Strata without answers are represented by others of their label, and labels by other labels.
+    Strata without answers are represented by others of their label, and
+    labels by other labels.
     """
     strata = Strata.build(data.label, difficulty=data.difficulty, levels=levels)
     stratum = strata.of(places)

@@ -1,4 +1,7 @@
-"""The one place that chooses a method: how items are drawn, and how their answers are estimated from."""
+"""The one place that chooses a method.
+
+How items are drawn, and how their answers are estimated from.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +41,8 @@ BASELINE_CONFIDENCE = "the confidence of the baseline's answers"
 class Method:
     """How items are drawn and how their answers are estimated from, on some data.
 
-    Live assessments, replays and plans all get it from `Method.of`, so that what a replay measures is what an assessment does.
+    Live assessments, replays and plans all get it from `Method.of`, so that what a replay measures
+    is what an assessment does.
     """
 
     name: str
@@ -71,10 +75,10 @@ class Method:
         words: Words | None = None,
         new_answers: Sequence[str] = (),
     ) -> "Method":
-        """Choose by what is known before anything is asked; every item has a baseline answer, or none has.
+        """Choose by what is known before anything is asked.
 
-        Replays give the name of a method, the words of the items and the answers that will come; live assessments know none
-        of these beforehand.
+        Every item has a baseline answer, or none has. Replays give the name of a method, the words
+        of the items and the answers that will come; live assessments know none of these beforehand.
         """
         wanted = name or settings.method
         others = tuple(_free_answers(data, column) for column in settings.also)
@@ -303,8 +307,8 @@ def _check_strict(
     if old is not None and not old.repeats_itself:
         raise UsageError(
             "strict intervals are for an API that repeats itself; "
-            f"{old.contradicted:,} of {old.repeated:,} items asked twice were answered differently, "
-            "or too few were asked",
+            f"{old.contradicted:,} of {old.repeated:,} items asked twice were answered "
+            "differently, or too few were asked",
             hint="leave out --strict",
         )
     if settings.canary or data.group is not None or not data.labelled.all():

@@ -52,9 +52,10 @@ class Stopping:
         )
 
     def looks(self, most: int, items: int) -> Looks | None:
-        """Give how many standard errors intervals reach that are looked at until `most` answers are there.
+        """Give how many standard errors intervals reach that are looked at until the end.
 
-        None where they are looked at once only, or hold at all times anyway.
+        `most` is the number of answers then. None where intervals are looked at once only, or hold
+        at all times anyway.
         """
         if not self.decide or self.strict:
             return None
@@ -106,11 +107,12 @@ def _look_after(answers: int) -> int:
 
 @lru_cache(maxsize=256)
 def critical(schedule: tuple[int, ...], items: int, confidence: float) -> float:
-    """Give the bound that a standard normal estimate stays within at all looks, with this confidence.
+    """Give the bound that a standard normal estimate stays within at all looks.
 
-    This is what widens an interval that is looked at more than once. After n of the items an estimate has the information of
-    1 / (1/n - 1/items) answers, and its correlation from look to look is the root of the ratio of informations; the
-    probability that it stays inside is one integral per look (Armitage, McPherson and Rowe 1969).
+    This is what widens an interval that is looked at more than once. After n of the items an
+    estimate has the information of 1 / (1/n - 1/items) answers, and its correlation from look to
+    look is the root of the ratio of informations. The probability that it stays inside is one
+    integral per look (Armitage, McPherson and Rowe 1969).
 
     >>> round(critical((500,), 10**9, 0.95), 3)
     1.96

@@ -41,7 +41,8 @@ class Conclusion:
 class Trial:
     """One assessment: chooses items, keeps what it is told, says when to stop and what follows.
 
-    Nothing is under way when the canaries or the verdict are looked at, so that a look always sees the same answers.
+    Nothing is under way when the canaries or the verdict are looked at, so that a look always sees
+    the same answers.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class Trial:
         return None
 
     def error(self) -> float | None:
-        """Give the root of the expected squared error, computed again after every few percent of answers."""
+        """Give the root of the expected squared error, renewed every few percent of answers."""
         answers = len(self.asked.answers)
         if answers > 2 * len(self._method.strata) and answers > 1.05 * self._error_at:
             self._error_at = answers

@@ -25,7 +25,8 @@ class Verdict(NamedTuple):
 def verdict(reader: Reader, tolerance: Tolerance, objective: Objective) -> Verdict:
     """Compare intervals with the tolerance.
 
-    Changed if some interval lies wholly outside its tolerance, unchanged if all lie wholly inside, else undecided.
+    Changed if some interval lies wholly outside its tolerance, unchanged if all lie wholly inside,
+    else undecided.
     """
     worse = better = False
     inside = True

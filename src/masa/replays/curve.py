@@ -185,7 +185,9 @@ def _bias_share(bias: Floats, mse: float, runs: int) -> float | None:
 
 
 def _grid(low: int, high: int, budgets: Sequence[int]) -> Ints:
-    """Give rising numbers of queries: fine steps from low to high, coarse ones around, and the budgets.
+    """Give rising numbers of queries.
+
+    Fine steps from low to high, coarse ones around, and the budgets.
 
     >>> _grid(4, 7, [5]).tolist()
     [1, 2, 3, 4, 5, 6, 7]

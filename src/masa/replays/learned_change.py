@@ -1,4 +1,4 @@
-"""Which items an update hit and what their answers became, learned from an assessment that saw it."""
+"""Which items an update hit and what their answers became, learned from an assessment of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,10 +43,11 @@ def learned_change(
     answers: Column,
     draws: Draws | None = None,
 ) -> LearnedChange | None:
-    """Learn from answers about these items (n,) how they changed since `then`, for a plan that starts from `now`.
+    """Learn from answers about these items (n,) how they changed since `then`.
 
-    Every item has a baseline answer, of then and of now. The model is the one that draws the items of a predictive run; that
-    these were drawn by it makes no difference to the fit. Nothing is learned from few changes.
+    A plan that starts from `now`. Every item has a baseline answer, of then and of now. The model
+    is the one that draws the items of a predictive run; that these were drawn by it makes no
+    difference to the fit. Nothing is learned from few changes.
     """
     before = then.answers.on(in_order((*then.answers.values, *answers.values)))
     names, was, new = before.values, before.codes[places], answers.on(before.values).codes
@@ -96,7 +97,10 @@ def _counted(
 
 
 def _becomes_right(label: list[str], old: list[str], new: list[str]) -> float:
-    """Give how often wrong answers that changed became right, half of one that is made up included."""
+    """Give how often wrong answers that changed became right.
+
+    Half a success in one made-up case keeps it from 0 and 1.
+    """
     wrong, right = 1.0, 0.5
     for of, was, is_now in zip(label, old, new, strict=True):
         if was != of:
@@ -106,9 +110,10 @@ def _becomes_right(label: list[str], old: list[str], new: list[str]) -> float:
 
 
 def carried_over(model: Floats, first: Layout, then: Layout) -> Floats | None:
-    """Give a model of one layout for another one of the same items; None where they have other features.
+    """Give a model of one layout for another one of the same items.
 
-    Old answers, and labels with an old answer, that the first layout does not have get the coefficient 0.
+    None where they have other features. Old answers, and labels with an old answer, that the first
+    layout does not have get the coefficient 0.
     """
     if first is then:
         return model
@@ -139,7 +144,9 @@ def _cells(layout: Layout) -> list[tuple[int, str]]:
 
 
 def probabilities(log_odds: Floats, count: int) -> Floats:
-    """Give the probabilities (N,) with these log odds, all raised by the same amount, that add up to a count.
+    """Give the probabilities (N,) that add up to a count.
+
+    All of the log odds are raised by the same amount.
 
     >>> probabilities(np.array([0.0, 0.0, 9.0]), 1).round(2).tolist()
     [0.01, 0.01, 0.98]

@@ -34,13 +34,16 @@ LEAST_ERROR = 1e-6
 """No smaller error is aimed at."""
 
 LOW_CONFIDENCE, WRONG, DISAGREES = 1.5, 0.5, 1.5
-"""Log odds of a change: more for answers of low confidence, wrong ones, and where others disagree."""
+"""Log odds of a change: more for answers of low confidence, wrong ones.
+
+Where others disagree.
+"""
 
 BECOMES_RIGHT = 0.5
 """How often a wrong answer that changes becomes right."""
 
 PRIOR_CHANGES = 2.0
-"""Changes' worth of belief that an answer becomes what wrong answers are, beside those that were seen."""
+"""Weight of the usual mistakes, in changes, beside what changed answers were seen to become."""
 
 LARGEST_RATIO = 3.0
 """An error further than this from that of a made-up change has another cause."""
@@ -121,10 +124,10 @@ class MadeUpChange:
         )
 
     def error_ratio(self, share: float) -> float:
-        """Give the error that an earlier assessment was left with, relative to that of a made-up one.
+        """Give the error of an earlier assessment, relative to that of a made-up one.
 
-        It knew more about where its change fell than was learned from it, or less. This is known only for methods that draw as it
-        did.
+        It knew more about where its change fell than was learned from it, or less. This is known
+        only for methods that draw as it did.
         """
         like = self.learned
         methods = [name for name in self.methods if name in SCALED][:1]
@@ -156,9 +159,7 @@ class MadeUpChange:
             aim = sqrt(max(aim**2 - UNKNOWN_SCATTER * remaining, LEAST_ERROR**2))
             played.append(self.replay(share, methods=methods, budgets=budgets, error=aim))
             for curve in played[-1].curves:
-                if scaled:
-                    curve = _multiplied(curve, ratio)
-                curves[curve.method] = _with_more_error(curve, remaining)
+                curves[curve.method] = _with_more_error(_multiplied(curve, ratio), remaining)
         return replace(
             played[0],
             curves=tuple(curves[name] for name in self.methods),
@@ -168,7 +169,10 @@ class MadeUpChange:
         )
 
     def remaining_error2(self, share: float) -> float:
-        """Give the squared error that is left when all items are asked, because they represent others."""
+        """Give the squared error that is left when all items are asked.
+
+        They represent others.
+        """
         if self.old.weight is None or self.old.extra_variance is None:
             return 0.0
         new = self._new_answers(share, 0)
@@ -240,7 +244,10 @@ class MadeUpChange:
         return _Becomes(names, label.values, place, right, mistakes, self.learned)
 
     def _log_odds(self) -> Floats:
-        """Give the log odds (N,) that each item changes: as earlier, or by what usually predicts a change."""
+        """Give the log odds (N,) that each item changes.
+
+        As earlier, or by what usually predicts a change.
+        """
         if self.learned is not None:
             return self.learned.log_odds
         old, label = self.answers, self.data.label
@@ -293,9 +300,10 @@ def _each_once(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def queries_for(curve: Curve, error: float) -> int | None:
-    """Give the number of queries at which the error of a curve falls below this, between its points in proportion.
+    """Give the number of queries at which the error of a curve falls below this.
 
-    A quantile over few runs goes up and down, so the falling curve nearest to it is taken.
+    Between the points of the curve it is interpolated. A quantile over few runs goes up and down,
+    so the falling curve nearest to it is taken.
     """
     from scipy.optimize import isotonic_regression
 

@@ -52,13 +52,15 @@ def replay(
 ) -> Replay:
     """Run many seeded assessments per method on recorded answers, on all cores.
 
-    The data is a data set, or a file. The options name its columns, `new` with what the API answers now and perhaps `old`,
-    `label`, ... (see `masa.settings.RecordedColumns`), and override the settings (see `masa.settings.ReplaySettings`). The
-    same seed gives the same numbers with any number of workers. Run r of `masa` and `optimal` draws the items of a stratum in
-    the same order, and that of `uniform` and `post-stratified` the same items, so that they are compared on the same luck.
+    The data is a data set, or a file. The options name its columns, `new` with what the API answers
+    now and perhaps `old`, `label`, ... (see `masa.settings.RecordedColumns`), and override the
+    settings (see `masa.settings.ReplaySettings`). The same seed gives the same numbers with any
+    number of workers. Run r of `masa` and `optimal` draws the items of a stratum in the same order,
+    and that of `uniform` and `post-stratified` the same items, so that they are compared on the
+    same luck.
 
-    Where the old answers are known the error is that of the estimate that `masa assess` makes; with the estimator "paper" it
-    is that of the paper's estimate, which does not use them.
+    Where the old answers are known the error is that of the estimate that `masa assess` makes; with
+    the estimator "paper" it is that of the paper's estimate, which does not use them.
 
     >>> answers = {"old": ["no", "yes"] * 40, "new": ["no", "no"] * 40}
     >>> data = Dataset.of(["no", "yes"] * 40, predictions=answers)
@@ -351,7 +353,10 @@ def _result(
 
 
 def _size(shift: Shift, objective: Objective) -> float:
-    """Give the size of a shift by what is to be measured: its weighted norm, or its weighted sum."""
+    """Give the size of a shift by what is to be measured.
+
+    Its weighted norm, or its weighted sum.
+    """
     weighted = objective.table(shift.new.labels, shift.new.predictions) * shift.values
     if objective.linear:
         return abs(float(weighted.sum()))

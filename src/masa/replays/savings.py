@@ -10,14 +10,17 @@ from masa.records import Column
 
 
 def saved_queries(cheap: Cheap, data: Dataset, old: Column) -> float:
-    """Give the share of queries that strata made of a cheap model would have saved, against one level a label."""
+    """Give the share of queries that strata of a cheap model would have saved.
+
+    Against one level per label.
+    """
     with_it = adaptive_strata(data.label, cheap.answers, difficulty=cheap.confidence)
     need = [_need(strata, old) for strata in (Strata.build(data.label), with_it)]
     return 1.0 - need[1] / need[0] if need[0] > 0.0 else 0.0
 
 
 def _need(strata: Strata, answers: Column) -> float:
-    """Give what the queries for some error are proportional to, when they are spread in the best way."""
+    """Give a number that the queries for any error are proportional to, at best."""
     return (
         float(np.sum(strata.weight * np.sqrt(true_uncertainty(strata, answers, replacement=True))))
         ** 2

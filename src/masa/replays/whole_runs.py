@@ -1,4 +1,7 @@
-"""Whole assessments of recorded answers, with their stopping rule: when do they stop, and are they right?"""
+"""Whole assessments of recorded answers, with their stopping rule.
+
+When do they stop, and are they right?
+"""
 
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor

@@ -44,15 +44,17 @@ async def assess_async(
     limits: Limits | None = None,
     **given: Any,
 ) -> Assessment:
-    """Ask the API about items of the data, within a budget, and compare with what it answered before.
+    """Ask the API about items of the data, within a budget.
 
-    The client is one of masa's, a function that is given an item's text and gives a label, or `replay:COLUMN`. The baseline
-    is a column of the data with the old answers, the number of a run in the store, or else the store's own for this name. The
-    budget is in queries, in money or both.
+    Compare with what it answered before. The client is one of masa's, a function that is given an
+    item's text and gives a label, or `replay:COLUMN`. The baseline is a column of the data with the
+    old answers, the number of a run in the store, or else the store's own for this name. The budget
+    is in queries, in money or both.
 
-    Further keywords are the fields of `Settings` (`tolerance=0.02`), of `Limits` (`rate=5`) and of `RunOptions`
-    (`store=None`, `resume=3`, `progress=...`); they override settings and limits that are given whole. Everything is
-    journalled in the store, so that the same call resumes where it was interrupted; `store=None` keeps nothing.
+    Further keywords are the fields of `Settings` (`tolerance=0.02`), of `Limits` (`rate=5`) and of
+    `RunOptions` (`store=None`, `resume=3`, `progress=...`); they override settings and limits that
+    are given whole. Everything is journalled in the store, so that the same call resumes where it
+    was interrupted; `store=None` keeps nothing.
 
     >>> answers = {"old": ["no", "yes"] * 40, "new": ["no", "no"] * 40}
     >>> data = Dataset.of(["no", "yes"] * 40, predictions=answers)
@@ -122,7 +124,8 @@ async def _work(
         budget=spending.queries,
         canary=chosen.settings.canary,
     )
-    # An API that used these labels before and does not now has changed; one that never did is misread.
+    # An API that used these labels before and does not now has changed.
+    # One that never used them is misread.
     never_used = not set(old.answers.values) & set(session.data.labels)
     try:
         worked = await ask(
@@ -184,7 +187,10 @@ def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Cli
 
 
 def checked_spending(client: Client, budget: int | None, money: "float | str | None") -> Spending:
-    """Check the budget: nothing is paid without a limit, and money is counted only where there is a price."""
+    """Check the budget: nothing is paid without a limit.
+
+    Money is counted only where there is a price.
+    """
     if budget is None and money is None and not free(client):
         raise UsageError(
             "no budget was given",
@@ -199,7 +205,10 @@ def checked_spending(client: Client, budget: int | None, money: "float | str | N
 
 
 def _identity(settings: Settings, method: Method, old: BaselineAnswers) -> dict[str, Any]:
-    """Give the settings by which the store recognises the same command; its keys are part of the schema."""
+    """Give the settings by which the store recognises the same command.
+
+    Its keys are part of the schema.
+    """
     same: dict[str, Any] = {
         "method": method.name,
         "levels": settings.levels,
@@ -229,7 +238,10 @@ def _close(
     found: Estimate | None,
     method: Method,
 ) -> None:
-    """Store the result of a finished run, and what its answers weigh, for later runs that compare with it."""
+    """Store the result of a finished run.
+
+    What its answers weigh, for later runs that compare with it.
+    """
     if not worked.finished:
         history.pause(session.store, session.run.id, result.stopped)
         return

@@ -39,10 +39,13 @@ async def baseline_async(
     limits: Limits | None = None,
     **given: Any,
 ) -> Baseline:
-    """Ask the API about every item, or within a budget about a share of each stratum, and keep that as the baseline.
+    """Ask the API about every item, or within a budget about a share of each stratum.
 
-    `repeat` items are then asked a second time, to see how often the API contradicts itself. Further keywords are `levels`,
-    `seed`, the fields of `Limits` and those of `RunOptions` (`store=None`, `name="reviews"`).
+    Keep that as the baseline.
+
+    `repeat` items are then asked a second time, to see how often the API contradicts itself.
+    Further keywords are `levels`, `seed`, the fields of `Limits` and those of `RunOptions`
+    (`store=None`, `name="reviews"`).
 
     >>> data = Dataset.of(["no", "yes"] * 20, predictions={"api": ["no", "no"] * 20})
     >>> baseline(data, "replay:api", store=None).matrix.accuracy
@@ -157,9 +160,10 @@ def import_answers(
     client: Client | None = None,
     **given: Any,
 ) -> Baseline:
-    """Make answers that are known already, one per item, the baseline of a name; nothing is asked.
+    """Make answers that are known already, one per item, the baseline of a name.
 
-    They are taken to be the client's; without one they can be compared with any. Further keywords are `name` and `store`.
+    Nothing is asked. They are taken to be the client's; without one they can be compared with any.
+    Further keywords are `name` and `store`.
     """
     chosen = RunSettings(**given)
     inputs = [] if data.inputs is None else list(data.inputs.columns)

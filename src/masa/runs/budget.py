@@ -1,4 +1,4 @@
-"""What may be spent, held to the call and the billionth: reserved before a call, settled after it."""
+"""What may be spent, exact to the call and the billionth: reserved before, settled after."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 class Budget:
     """Queries and money, neither of which is ever exceeded.
 
-    A call takes its worst price from the budget before it is sent. Afterwards the difference to its real price comes back,
-    or all of it where the API refused to work. A call whose end is unknown stays paid for.
+    A call takes its worst price from the budget before it is sent. Afterwards the difference to its
+    real price comes back, or all of it where the API refused to work. A call whose end is unknown
+    stays paid for.
     """
 
     queries: int | None = None
@@ -51,7 +52,10 @@ class Hold:
     open: bool = True
 
     def settle(self, cost: int | None) -> None:
-        """Pay what the call cost, None where it was not billed, and give the rest back; a second time does nothing."""
+        """Pay what the call cost, None where it was not billed, and give the rest back.
+
+        A second time does nothing.
+        """
         if not self.open:
             return
         self.open = False

@@ -56,9 +56,9 @@ async def compare_async(
 ) -> Assessment:
     """Ask both about the same items within one budget, and tell how B differs from A.
 
-    Where A's answers are all recorded (a column), only B is asked, as in an assessment. Otherwise items are drawn from every
-    stratum in proportion; A is asked about as many as half the budget allows, then B about the same ones. Further keywords
-    are those of `masa.assess`.
+    Where A's answers are all recorded (a column), only B is asked, as in an assessment. Otherwise
+    items are drawn from every stratum in proportion; A is asked about as many as half the budget
+    allows, then B about the same ones. Further keywords are those of `masa.assess`.
 
     >>> answers = {"one": ["no", "yes"] * 20, "other": ["no", "no"] * 20}
     >>> data = Dataset.of(["no", "yes"] * 20, predictions=answers)
@@ -184,7 +184,7 @@ class _Comparison:
             finally:
                 await client.close()
             if worked.finished and partner is None:
-                # Only together do they come to an end: until then the same command finds both again.
+                # Only together do they come to an end: the same command must find both again.
                 history.pause(self.store, run.id, worked.stopped)
         return _Asked(run.id, client, worked)
 

@@ -12,16 +12,9 @@ from masa.errors import ConfigError, MasaError
 from masa.settings import Budget, Columns, Limits, Settings
 from masa.settings.run import DEFAULT_STORE, RunSettings
 from masa.settings.setting import Named, read, settings_of
+from masa.settings.tables import SECTIONS
 
 FILE = Path("masa.toml")
-
-SECTIONS: dict[str, type] = {
-    "data": Columns,
-    "budget": Budget,
-    "assess": Settings,
-    "limits": Limits,
-}
-"""The tables of masa.toml whose keys are settings."""
 
 OTHER_KEYS = ("name", "store", "api", "apis")
 
@@ -52,7 +45,10 @@ class Config:
 
     @classmethod
     def load(cls, path: Path | None = None, flags: Mapping[str, Any] | None = None) -> "Config":
-        """Read a file, or masa.toml if it is there, and let flags (`data.label`, ...) override it."""
+        """Read a file, or masa.toml if it is there.
+
+        Let flags (`data.label`, ...) override it.
+        """
         file = path
         if file is None and FILE.is_file():
             file = FILE
@@ -68,7 +64,10 @@ class Config:
         return replace(self, api=api)
 
     def named(self, name: str) -> Api:
-        """Give the API called so in `[apis.NAME]`, the one in `[api]` for `api`, or the client of that name."""
+        """Give an API by its name.
+
+        One of `[apis.NAME]`, the one in `[api]` for `api`, or a client of that name.
+        """
         if name in self.apis:
             return self.apis[name]
         if name == "api" and self.api is not None:

@@ -15,9 +15,10 @@ from masa.storage.store import Store
 def learned_from_run(
     store: Store, data: Dataset, now: BaselineAnswers, settings: Settings, run: Run
 ) -> LearnedChange | None:
-    """Learn from an assessment in the store, for a plan that starts from the baseline answers of now.
+    """Learn from an assessment in the store.
 
-    Both baselines must have all items. Nothing is learned from an API with noise: which of its answers changed cannot be told.
+    A plan that starts from the baseline answers of now. Both baselines must have all items. Nothing
+    is learned from an API with noise: which of its answers changed cannot be told.
     """
     try:
         same, then = _baseline_of(store, data, now, run)
@@ -40,7 +41,10 @@ def learned_from_run(
 def _baseline_of(
     store: Store, data: Dataset, now: BaselineAnswers, run: Run
 ) -> tuple[Dataset, BaselineAnswers | None]:
-    """Give the baseline answers that a run was compared with; None where the data has them no more."""
+    """Give the baseline answers that a run was compared with.
+
+    None where the data has them no more.
+    """
     if run.baseline is not None:
         if run.baseline == now.run:
             return data, now

@@ -1,4 +1,4 @@
-"""Ask an API what a source of queries wants to know: many calls at once, within a budget, each written down first."""
+"""Keep calls to an API under way: many at once, within a budget, each written down first."""
 
 import asyncio
 import logging
@@ -8,24 +8,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import ceil, isfinite
+from math import ceil
 
 from masa.clients import Client
-from masa.data.dataset import as_text
 from masa.errors import ApiError, CallError, Failed, Fatal, MasaError, Refused, Rejected
-from masa.records import (
-    ERROR,
-    INVALID,
-    LONGEST_LABEL,
-    RESERVED,
-    Answer,
-    Item,
-    Query,
-    Reply,
-    Stopped,
-)
+from masa.records import ERROR, Answer, Item, Query, Reply, Stopped
 from masa.runs.budget import Budget, Hold
 from masa.runs.pace import FIRST_CALLS, Pace, Width
+from masa.runs.replies import cleaned
 from masa.sampling.source import Source
 from masa.settings import Limits
 from masa.storage.journal import Journal
@@ -33,9 +23,10 @@ from masa.storage.journal import Journal
 log = logging.getLogger(__name__)
 
 MANY = 8
+"""From so many calls under way on, their writes are gathered."""
 
 GATHER = 0.004
-"""With so many calls under way, their writes are gathered for so many seconds: a write to the disk each would cost more."""
+"""Seconds for which writes are gathered: one write to the disk per call would cost more."""
 
 SHORT = 0.2
 """Waits of fewer seconds are not worth interrupting."""
@@ -43,8 +34,8 @@ SHORT = 0.2
 WINDOW = 50
 """The failures that stop a run are counted over so many items."""
 
-ENOUGH = 10
-"""Fewer items than this that failed for good never stop a run."""
+LEAST_FAILED = 10
+"""Fewer failed items than this never stop a run."""
 
 
 @dataclass(slots=True)
@@ -53,16 +44,17 @@ class Count:
 
     answers: int = 0
     errors: int = 0
+    """items that failed for good"""
     overcharged: int = 0
     """calls that cost more than the worst price that was reserved for them"""
     reasons: Counter[str] = field(default_factory=Counter)
     """why calls gave no answer"""
     said: dict[str, str] = field(default_factory=dict)
-    """by reason, what the API or the function said about it; for people's eyes, not for the store"""
+    """by reason, what the API or the function said about it; shown, never stored"""
     last_trouble: str = ""
 
     def trouble(self, exc: CallError) -> None:
-        """Take a call without an answer into account."""
+        """Count a call without an answer."""
         self.last_trouble = str(exc)
         self.reasons[str(exc)] += 1
         if exc.said:
@@ -71,16 +63,18 @@ class Count:
     @property
     def in_words(self) -> str:
         """The most frequent reasons, with what was said about them."""
-        most = self.reasons.most_common(3)
-        return "; ".join(
-            f"{why} ({times:,}x)" + (f": {self.said[why]}" if why in self.said else "")
-            for why, times in most
-        )
+        parts = []
+        for reason, times in self.reasons.most_common(3):
+            part = f"{reason} ({times:,}x)"
+            if reason in self.said:
+                part += f": {self.said[reason]}"
+            parts.append(part)
+        return "; ".join(parts)
 
 
 @dataclass(slots=True)
 class Tries:
-    """How often an item was asked about in vain."""
+    """How often an item was asked about without an answer."""
 
     failed: int = 0
     refused: int = 0
@@ -88,14 +82,15 @@ class Tries:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that is written down: its number, and when it was sent."""
+    """A call that is written down."""
 
     number: int
     began: float
+    """when it was sent, on the monotonic clock"""
 
 
 class Engine:
-    """Keep calls under way until the source has nothing more to ask, the budget is spent, or something stops it."""
+    """Keep calls under way until the source has nothing more to ask or something stops the run."""
 
     def __init__(
         self,
@@ -109,6 +104,10 @@ class Engine:
         on_answer: Callable[[], None] = lambda: None,
         answered_before: int = 0,
     ) -> None:
+        """Take the item at a place from `item`, and its key from `key`.
+
+        `answered_before` is how many answers the journal has of earlier sessions.
+        """
         self.count = Count()
         self._client = client
         self._journal = journal
@@ -119,10 +118,13 @@ class Engine:
         self._on_answer = on_answer
         self._answered_before = answered_before
         self._dearer = 1.0
+        """how many times its worst price the API has cost"""
         self._put_off: list[Query] = []
+        """items that were refused before anything was answered: perhaps they alone are refused"""
         self._pace = Pace(limits.rate)
         self._width = Width(limits.concurrency)
         self._recent: deque[bool] = deque(maxlen=WINDOW)
+        """whether each of the last items was answered"""
         self._trouble_since: float | None = None
         self._stopped: Stopped | None = None
         self._broken: BaseException | None = None
@@ -132,7 +134,7 @@ class Engine:
 
     @property
     def under_way(self) -> int:
-        """Calls that are being waited for."""
+        """How many calls are being waited for."""
         return len(self._under_way)
 
     def stop(self, why: Stopped = "interrupted") -> None:
@@ -150,31 +152,13 @@ class Engine:
     async def run(
         self, source: Source, *, first: Iterable[Query] = (), repeat: bool = False
     ) -> Stopped:
-        """Ask until something stops it: first these queries, then what the source says; tell the source each answer."""
+        """Ask until something stops it: first these queries, then those of the source.
+
+        The source is told each answer.
+        """
         waiting = deque(first)
         try:
-            while self._stopped is None:
-                width = self._width.now
-                self._journal.gather = GATHER if width >= MANY else 0.0
-                if len(self._under_way) >= width:
-                    await self._something()
-                    continue
-                query = waiting.popleft() if waiting else next(iter(source.ask(1)), None)
-                if query is None and self._put_off and self.count.answers:
-                    query = self._put_off.pop()
-                if query is None and self._under_way:
-                    # An answer may make the source want more, or a put-off item worth asking.
-                    await self._something()
-                    continue
-                if query is None:
-                    break
-                item = self._item(query.item)
-                hold = await self._reserve(item)
-                if hold is None:
-                    break
-                task = asyncio.create_task(self._settle(query, item, hold, source, repeat=repeat))
-                self._under_way.add(task)
-                task.add_done_callback(self._done)
+            await self._ask_all(source, waiting, repeat=repeat)
             while self._under_way:
                 await self._something()
         except asyncio.CancelledError:
@@ -186,6 +170,40 @@ class Engine:
             raise self._broken
         return self._stopped or "exhausted"
 
+    async def _ask_all(self, source: Source, waiting: deque[Query], *, repeat: bool) -> None:
+        """Start calls while there is room for one more and something to ask."""
+        while self._stopped is None:
+            width = self._width.now
+            self._journal.gather = GATHER if width >= MANY else 0.0
+            if len(self._under_way) >= width:
+                await self._something()
+                continue
+            query = self._next(source, waiting)
+            if query is None and self._under_way:
+                # An answer may make the source want more, or a put-off item worth asking.
+                await self._something()
+                continue
+            if query is None:
+                return
+            item = self._item(query.item)
+            hold = await self._reserve(item)
+            if hold is None:
+                return
+            task = asyncio.create_task(self._settle(query, item, hold, source, repeat=repeat))
+            self._under_way.add(task)
+            task.add_done_callback(self._done)
+
+    def _next(self, source: Source, waiting: deque[Query]) -> Query | None:
+        """Give the next query; items that were put off come when others have been answered."""
+        if waiting:
+            return waiting.popleft()
+        queries = source.ask(1)
+        if queries:
+            return queries[0]
+        if self._put_off and self.count.answers:
+            return self._put_off.pop()
+        return None
+
     async def _something(self) -> None:
         """Wait until a call ended or gave budget back, or the run is stopping."""
         self._event.clear()
@@ -194,14 +212,20 @@ class Engine:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
         self._event.set()
-        if not task.cancelled() and (broken := task.exception()) is not None:
+        if task.cancelled():
+            return
+        broken = task.exception()
+        if broken is not None:
             self._broken = self._broken or broken
             self.stop("failures")
 
     async def _reserve(self, item: Item) -> Hold | None:
-        """Take a call from the budget, waiting for those under way where that may make room; None where the run must end."""
-        # An API that once cost more than its worst price is believed to do so again.
+        """Take a call from the budget, waiting for calls under way where that may make room.
+
+        None where the run must end.
+        """
         worst = self._client.price(item)
+        # An API that once cost more than its worst price is believed to do so again.
         price = ceil(worst * self._dearer)
         while self._stopped is None:
             hold = self._budget.reserve(price)
@@ -217,7 +241,7 @@ class Engine:
     async def _settle(
         self, query: Query, item: Item, hold: Hold | None, source: Source, *, repeat: bool
     ) -> None:
-        """Ask about one item until there is an answer, or it has failed for good, or there is no budget for another try."""
+        """Ask about one item until it is answered, has failed for good, or the budget is spent."""
         tries = Tries()
         while hold is not None:
             try:
@@ -235,29 +259,30 @@ class Engine:
             hold = await self._reserve(item)
 
     async def _try(
-        self, query: Query, item: Item, hold: Hold, source: Source, tries: Tries, *, repeat: bool
+        self,
+        query: Query,
+        item: Item,
+        hold: Hold,
+        source: Source,
+        tries: Tries,
+        *,
+        repeat: bool,
     ) -> float | None:
-        """Send one call; give the seconds to wait before another try, or None where there is to be none."""
+        """Send one call; give the seconds to wait before another try, or None for no other."""
         call = await self._send(query, hold, repeat=repeat)
         if call is None:
             return None
         try:
             reply = await self._ask(item)
         except Refused as exc:
+            # "Not now": the API did no work, so the call is not billed.
             await self._note(call, exc, hold, billed=False)
             tries.refused += 1
             self._push_back(call, exc.retry_after)
             return self._wait_after(tries.refused, exc.retry_after)
         except Fatal as exc:
-            if exc.unless_answered and (self.count.answers or self._answered_before):
-                # It answers about other items: this one alone is refused.
-                await self._give_up(call, exc, hold, query, source)
-                return None
-            await self._note(call, exc, hold, billed=True)
-            if exc.unless_answered and len(self._put_off) < FIRST_CALLS:
-                self._put_off.append(query)
-                return None
-            raise ApiError(f"the API refuses to work: {exc}", hint=_resumable(exc.hint)) from exc
+            await self._refused_for_good(call, exc, hold, query, source)
+            return None
         except Failed as exc:
             tries.failed += 1
             if tries.failed >= self._limits.tries:
@@ -270,7 +295,13 @@ class Engine:
         except CallError as exc:
             await self._give_up(call, exc, hold, query, source)
             return None
-        reply = clean(reply, hold.price)
+        await self._answered(call, cleaned(reply, hold.price), hold, query, source)
+        return None
+
+    async def _answered(
+        self, call: Call, reply: Reply, hold: Hold, query: Query, source: Source
+    ) -> None:
+        """Write an answer down, then pay for it, then tell the source."""
         prediction, cost = str(reply.label), int(reply.cost or 0)
         if cost > hold.worst and self._client.priced:
             self.count.overcharged += 1
@@ -279,7 +310,23 @@ class Engine:
         hold.settle(cost)
         self._width.good()
         self._finish(Answer(query.item, prediction, reply.confidence), source, good=True)
-        return None
+
+    async def _refused_for_good(
+        self, call: Call, exc: Fatal, hold: Hold, query: Query, source: Source
+    ) -> None:
+        """Give up the item, or the run: the API refuses to answer about it, or about any."""
+        if exc.unless_answered and (self.count.answers or self._answered_before):
+            # It answers about other items: this one alone is refused.
+            await self._give_up(call, exc, hold, query, source)
+            return
+        await self._note(call, exc, hold, billed=True)
+        if exc.unless_answered and len(self._put_off) < FIRST_CALLS:
+            self._put_off.append(query)
+            return
+        hint = "then run the same command again: what was answered is kept"
+        if exc.hint:
+            hint = f"{exc.hint}; {hint}"
+        raise ApiError(f"the API refuses to work: {exc}", hint=hint) from exc
 
     async def _ask(self, item: Item) -> Reply:
         try:
@@ -303,7 +350,10 @@ class Engine:
     async def _give_up(
         self, call: Call, exc: CallError, hold: Hold, query: Query, source: Source
     ) -> None:
-        """Write down that an item failed for good: an outcome like any other, since leaving it out would bias the estimate."""
+        """Write down that an item failed for good.
+
+        That is an outcome like any other: leaving the item out would bias the estimate.
+        """
         log.info("call %d, the last about its item: %s", call.number, exc)
         self.count.trouble(exc)
         billed = not isinstance(exc, Failed) or exc.billed
@@ -326,7 +376,7 @@ class Engine:
         return Call(number, began)
 
     async def _sleep(self, seconds: float) -> None:
-        """Wait, but not for what is no longer wanted."""
+        """Wait, but not once the run is stopping."""
         if 0 < seconds < SHORT:
             await asyncio.sleep(seconds)
         elif seconds > 0:
@@ -334,17 +384,20 @@ class Engine:
                 await asyncio.wait_for(self._stop.wait(), timeout=seconds)
 
     def _push_back(self, call: Call, retry_after: float | None) -> None:
+        """Send fewer calls at once, and none for as long as the API asks."""
         self._width.pushed(call.began)
         if retry_after is not None:
             self._pace.pause(min(retry_after, self._limits.patience))
 
     def _wait_after(self, times: int, retry_after: float | None) -> float:
+        """Give the seconds to wait after so many tries: doubled each time, up to a limit."""
         wait = min(self._limits.longest_wait, self._limits.first_wait * 2.0 ** min(times - 1, 30))
-        # Not all at once: calls that failed together must not come back together.
+        # At random: calls that failed together must not come back together.
         wait *= random.uniform(0.5, 1.0)  # noqa: S311
         return max(wait, min(retry_after or 0.0, self._limits.patience))
 
     def _finish(self, answer: Answer, source: Source, *, good: bool) -> None:
+        """Tell the source how an item ended; stop the run if too many fail."""
         source.tell(answer)
         self._recent.append(good)
         if good:
@@ -353,44 +406,8 @@ class Engine:
             self._trouble_since = None
         else:
             self.count.errors += 1
-            bad = self._recent.count(False)
-            if bad >= ENOUGH and bad > self._limits.failures * len(self._recent):
+            failed = self._recent.count(False)
+            too_many = failed > self._limits.failures * len(self._recent)
+            if failed >= LEAST_FAILED and too_many:
                 self.stop("failures")
         self._on_answer()
-
-
-def understood(label: object) -> str:
-    """Give the prediction that an answer is: reserved names and what cannot be a label are not readable."""
-    text = as_text(label)
-    if text is None or len(text) > LONGEST_LABEL or text in RESERVED:
-        return INVALID
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # Half of a character is not text.
-        return INVALID
-    return text
-
-
-def clean(reply: Reply, price: int) -> Reply:
-    """Keep of a reply what can be stored and shown: a version of a line, a confidence and a cost that are numbers."""
-    version = None
-    if reply.version is not None:
-        version = (
-            "".join(
-                sign if sign.isprintable() else " " for sign in str(reply.version)[:LONGEST_LABEL]
-            ).strip()
-            or None
-        )
-    confidence: float | None = None
-    with suppress(TypeError, ValueError, OverflowError):
-        confidence = None if reply.confidence is None else float(reply.confidence)
-    if confidence is not None and not isfinite(confidence):
-        confidence = None
-    cost = reply.cost if isinstance(reply.cost, int) and 0 <= reply.cost < 2**62 else price
-    return Reply(understood(reply.label), confidence, version, cost)
-
-
-def _resumable(hint: str) -> str:
-    return (
-        f"{hint}; " if hint else ""
-    ) + "then run the same command again: what was answered is kept"

@@ -36,7 +36,7 @@ def query(place: int, drawn: tuple[int, float, int] | None) -> Query:
 
 
 def answered(data: Dataset, past: Past) -> Iterator[tuple[Query, Answer]]:
-    """Give the queries with an answer about items of this data, in the order in which they were sent."""
+    """Give the queries about items of this data that have an answer, in the order of sending."""
     place = places(data, past.answers)
     for key, recorded in past.answers.items():
         if key in place:

@@ -31,7 +31,9 @@ class Options(NamedTuple):
 def options(
     settings: Settings | None = None, limits: Limits | None = None, **given: Any
 ) -> Options:
-    """Sort keywords into settings, limits and options of the run; they override what is given whole.
+    """Sort keywords into settings, limits and options of the run.
+
+    They override what is given whole.
 
     >>> options(Settings(levels=2), tolerance=0.05, tries=3).settings.tolerance.limits
     {'accuracy': 0.05}

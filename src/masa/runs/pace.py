@@ -6,11 +6,11 @@ FIRST_CALLS = 4
 """How many calls are sent at once before anything is known about the API."""
 
 SLACK = 0.05
-"""Seconds that a rate is caught up with, when this machine was busy with something else."""
+"""Seconds of a rate that are caught up with when this machine was busy with something else."""
 
 
 class Pace:
-    """Let calls through at a steady rate; what was missed is not caught up with beyond a moment's worth."""
+    """Let calls through at a steady rate; of what was missed only a moment is caught up with."""
 
     def __init__(self, rate: float | None) -> None:
         self._gap = 0.0 if rate is None else 1.0 / rate
@@ -21,7 +21,8 @@ class Pace:
         """Take the next turn, and give the seconds until it comes."""
         now = time.monotonic()
         slack = max(self._gap, SLACK)
-        self._next = max(self._next, now - slack, self._paused_until) + self._gap
+        mine = max(self._next, now - slack, self._paused_until)
+        self._next = mine + self._gap
         return self._next - self._gap - now
 
     def pause(self, seconds: float) -> None:
@@ -35,12 +36,13 @@ class Pace:
 
 
 class Width:
-    """How many calls may be under way: more while answers come well, half when the API pushes back."""
+    """How many calls may be under way: more while answers come, half when the API refuses."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._width = float(min(FIRST_CALLS, most))
         self._doubling = True
+        """until the first refusal the width grows with every answer; then by one per width"""
         self._last_push = 0.0
 
     @property
@@ -49,13 +51,15 @@ class Width:
         return max(1, int(self._width))
 
     def good(self) -> None:
-        """Hear that an answer came."""
-        self._width = min(
-            float(self._most), self._width + (1.0 if self._doubling else 1.0 / self._width)
-        )
+        """Note that an answer came."""
+        step = 1.0 if self._doubling else 1.0 / self._width
+        self._width = min(float(self._most), self._width + step)
 
     def pushed(self, since: float) -> None:
-        """Hear that a call sent then was refused; one sent before the last refusal says nothing new."""
+        """Note that a call sent at a time was refused.
+
+        One that was sent before the last refusal says nothing new.
+        """
         if since >= self._last_push:
             self._doubling = False
             self._width = max(1.0, self._width / 2)

@@ -55,12 +55,14 @@ def plan(
     price: float | None = None,
     **given: Any,
 ) -> Forecast:
-    """Tell what a precision costs and what a budget buys, by assessing a change that is made up; nothing is asked.
+    """Tell what a precision costs and what a budget buys, by assessing a change that is made up.
 
-    The share of answers that changed is what the store's earlier assessments found, or a guess. Where one of them saw a
-    change, the made-up one resembles it; else it rather hits answers of low confidence, wrong ones, and those that others
-    answer differently. A `price` is money per query, if the client does not know better. Further keywords are the fields of
-    `PlanSettings` (`changed=0.03`, `errors=[0.01]`), of `Settings` and of `RunOptions` (`store=None`).
+    Nothing is asked. The share of answers that changed is what the store's earlier assessments
+    found, or a guess. Where one of them saw a change, the made-up one resembles it; else it rather
+    hits answers of low confidence, wrong ones, and those that others answer differently. A `price`
+    is money per query, if the client does not know better. Further keywords are the fields of
+    `PlanSettings` (`changed=0.03`, `errors=[0.01]`), of `Settings` and of `RunOptions`
+    (`store=None`).
     """
     planned = {key: given.pop(key) for key in list(given) if key in known_names(PlanSettings)}
     asked_for = replace(wanted or PlanSettings(), **planned)
@@ -195,7 +197,10 @@ class _Forecasting:
 
 
 def _earlier_share(store: Store, name: str) -> tuple[float, Run | None]:
-    """Give the largest share of changed answers that earlier assessments of a name found, and which; or a guess."""
+    """Give the largest share of changed answers that an earlier assessment found, and that run.
+
+    Or a guess, and None.
+    """
     most, which = USUAL_SHARE, None
     for run in history.runs(store, most=1000):
         share = _share_found(run, name)

@@ -87,7 +87,10 @@ class Worked:
         return (*self.notes, *self.asides)
 
     def stored(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Give what of a result is stored: no quotes, and no names of items, which may be anything."""
+        """Give what of a result is stored.
+
+        No quotes, and no names of items, which may be anything.
+        """
         notes = [note for note in result["notes"] if note not in self.asides]
         kept = {**result, "notes": notes}
         if "changed_items" in result:
@@ -160,10 +163,11 @@ async def ask(
     stopped: "Callable[[], Stopped | None]" = lambda: None,
     error: Callable[[], float | None] = lambda: None,
 ) -> Worked:
-    """Ask what the source wants to know, after telling it what the journal has, until `stopped` says why to stop.
+    """Ask what the source wants to know, after telling it what the journal has.
 
-    `past` is the journal so far. `repeat` asks items a second time. `check_labels` ends the run when none of the first answers
-    is a label of the data. `error` gives the current error of the estimate, for those who watch.
+    `past` is the journal so far; `stopped` says after each answer why to stop, or None. `repeat`
+    asks items a second time. `check_labels` ends the run when none of the first answers is a label
+    of the data. `error` gives the current error of the estimate, for those who watch.
     """
     first: list[Query] = []
     if not repeat:

@@ -95,7 +95,7 @@ def lay_over(
     pairs = _predictions(twice)
     noise_seen_before = False
     if not pairs and run.baseline is not None:
-        # What is known about noise was seen before this run: of that, the items asked here are left.
+        # Noise was measured before this run: of those items, the ones asked here are left.
         before = _asked_twice_before(store, run)
         pairs = {key: pair for key, pair in before.items() if key in past.answers}
         noise_seen_before = any(first != again for first, again in before.values())
@@ -163,7 +163,7 @@ def _predictions(twice: Twice) -> dict[int, tuple[str, str]]:
 
 
 def _asked_twice_before(store: Store, run: Run) -> dict[int, tuple[str, str]]:
-    """Give the answers about items that were asked twice by the baseline of a run, or by an earlier one."""
+    """Give the answers about items asked twice by the baseline of a run, or by an earlier one."""
     found: dict[int, tuple[str, str]] = {}
     while run.baseline is not None and not found:
         run = history.find(store, run.baseline)
@@ -183,9 +183,10 @@ def _confidence_repeats(twice: Twice) -> bool:
 
 
 def _weights_of_run(data: Dataset, items: Ints, run: Run, past: Past) -> tuple[Floats, Floats]:
-    """Give the weights (n,) of the items of an assessment as it weighed them, and their extra variance.
+    """Give the weights and the extra variance (n,) of the items of an assessment.
 
-    The items of a label together have the weight that the label has in the data now.
+    They are as it weighed them. The items of a label together have the weight that the label has
+    in the data now.
     """
     if not past.weights:
         why = "it asked canaries alone, or was made by an earlier masa"

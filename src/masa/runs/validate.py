@@ -129,7 +129,10 @@ def _strata(task: Task, found: _Baseline) -> tuple[Strata, str, tuple[str, ...]]
 
 
 def worst_price(client: Client, data: Dataset, *, repeat: int = 0) -> int:
-    """Give the most that asking about every item once, and the dearest ones again, can cost, in billionths."""
+    """Give the most that asking about every item once.
+
+    The dearest ones again, can cost, in billionths.
+    """
     if not client.priced:
         return 0
     prices = [client.price(data.item(place)) for place in range(len(data))]

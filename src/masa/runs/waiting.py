@@ -24,7 +24,7 @@ def waiting(work: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
 
 
 def finished(work: Coroutine[Any, Any, R]) -> R:
-    """Run something asynchronous to its end, also where a loop is running already, as in a notebook."""
+    """Run something asynchronous to its end, also inside a running loop, as in a notebook."""
     running = None
     with suppress(RuntimeError):
         running = asyncio.get_running_loop()
@@ -50,7 +50,7 @@ def finished(work: Coroutine[Any, Any, R]) -> R:
     try:
         thread.join()
     except BaseException:
-        # Somebody interrupted the waiting: the thread must not go on spending.
+        # Somebody interrupted the waiting: the thread must not continue to spend.
         loop.call_soon_threadsafe(task.cancel)
         thread.join()
         raise

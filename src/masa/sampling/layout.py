@@ -164,6 +164,7 @@ def _priority(weight: Floats, cost: Floats | None, group: Column | None) -> Floa
     priority = weight / np.sqrt(prices(cost, len(weight)))
     if group is not None:
         group_weight = np.bincount(group.codes, weight, len(group.values))
+        # The constant avoids 0 / 0 in a group without weight.
         priority /= group_weight[group.codes] + 1e-300
     return np.asarray(priority)
 

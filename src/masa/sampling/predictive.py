@@ -44,7 +44,8 @@ class AnsweredItems(NamedTuple):
 class Predictive:
     """Choose items in batches, by a model of which answers have changed.
 
-    The next batch is drawn when all of the last one is answered; until then `ask` gives nothing more.
+    The next batch is drawn when all of the last one is answered; until then `ask` gives nothing
+    more.
     """
 
     def __init__(self, layout: Layout, features: Features, *, seed: int = 0) -> None:
@@ -84,7 +85,7 @@ class Predictive:
         return self._last_batch
 
     def should_switch(self) -> bool:
-        """Say whether a batch is complete and the labels predict its answers better than the old answers do."""
+        """Say whether a batch is complete and labels predict its answers better than old ones do."""
         if self._waiting is None:
             self._waiting = self._rest_of_batch()
         if self._waiting or not self._answers or self._is_waiting_for_answers:
@@ -210,7 +211,10 @@ class Predictive:
         return self._read_so_far
 
     def _before(self, number: int) -> tuple[Ints, Floats, Codes, Bools]:
-        """Give the items answered before a batch (n,), how much each changed, what to, and which of all (N,) were asked."""
+        """Give the items answered before a batch (n,), how much each changed, what to.
+
+        Which of all (N,) were asked.
+        """
         done = np.zeros(len(self._layout.old), np.bool_)
         if 1 <= self._last_batch < number:
             past = self._all_answered()
@@ -252,7 +256,10 @@ def _confidence(answer: Answer) -> float:
 
 
 def changed(target: Codes, before: Floats | None, now: Floats) -> Floats:
-    """Say how much each answer changed (n,): 1 if it is another one, a little if only its confidence moved."""
+    """Say how much each answer changed (n,).
+
+    1 if it is another one, a little if only its confidence moved.
+    """
     confidence_moved = np.zeros(len(target), np.bool_)
     if before is not None:
         # The comparison is false where one of the two is not known.

@@ -44,13 +44,13 @@ class Shared:
     )
     weights: Objective = setting(
         Objective,
-        Kind("W", Objective.read),
+        Kind("W", Objective.read, reads_none=True),
         "What to measure: 'accuracy', or a JSON file of weights or costs by label and prediction.",
         default_words="all entries of the matrix alike",
     )
     tolerance: Tolerance = setting(
         Tolerance,
-        Kind("T", Tolerance.read),
+        Kind("T", Tolerance.read, reads_none=True),
         "Change that does not matter: 1% of accuracy; or recall=, precision=, entry=, cost=.",
         default_words="0.01",
     )

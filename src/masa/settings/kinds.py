@@ -38,6 +38,8 @@ class Kind:
     """whether the option takes no value"""
     several: bool = False
     """whether the option may be repeated"""
+    reads_none: bool = False
+    """whether None stands for the default"""
 
 
 def whole(metavar: str, low: int, high: int | None = None) -> Kind:

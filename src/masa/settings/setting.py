@@ -79,7 +79,9 @@ def check(instance: Any) -> None:
     """
     for named in settings_of(type(instance)):
         given = getattr(instance, named.name)
-        if given is None or given == named.default:
+        if given is None and not named.setting.kind.reads_none:
+            continue
+        if given == named.default:
             continue
         object.__setattr__(instance, named.name, read(named, given, called=named.name))
 

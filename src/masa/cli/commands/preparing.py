@@ -163,7 +163,10 @@ def clients(given: Given) -> None:
     OUTPUT,
 )
 def difficulty(given: Given) -> None:
-    """Train a cheap model on the labelled data. Its confidence tells easy items from hard ones; nothing is asked."""
+    """Train a cheap model on the labelled data.
+
+    Its confidence tells easy items from hard ones; nothing is asked.
+    """
     from masa.data.cheap_model import KINDS, cheap_model, save
     from masa.data.dataset import read
 

@@ -50,7 +50,10 @@ def replay(given: Given) -> None:
     QUIET,
 )
 def demo(given: Given) -> None:
-    """See it work on this machine. An API is changed silently, and masa finds out: no key, no file."""
+    """See it work on this machine.
+
+    An API is changed silently, and masa finds out: no key, no file.
+    """
     from masa.cli import demo as case
     from masa.report import terminal
 

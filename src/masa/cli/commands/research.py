@@ -59,7 +59,10 @@ STUDY = "datasets, overview, case-study, table1, tradeoffs, levels, convergence,
     name="import",
 )
 def take_in(given: Given) -> None:
-    """Turn published predictions into recorded APIs and baselines. Reads what you downloaded; asks nothing."""
+    """Turn published predictions into recorded APIs and baselines.
+
+    Reads what you downloaded; asks nothing.
+    """
     from masa.research import published
 
     out = Path(given.read("out", "masa-data"))
@@ -141,7 +144,10 @@ def named_columns(given: tuple[str, ...]) -> dict[str, str]:
     OUTPUT,
 )
 def reproduce(given: Given) -> None:
-    """Carry out the paper's study. Writes its tables and figures, with the published numbers beside ours."""
+    """Carry out the paper's study.
+
+    Writes its tables and figures, with the published numbers beside ours.
+    """
     from masa.research import book, summary
     from masa.research.experiments import data_sets, find, wanted
     from masa.research.study import PaperStudy

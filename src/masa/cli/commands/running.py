@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 @command(DATA, API, BUDGET, HOW_SURE, BASELINE, RUN, RESUME, FORCE, OUTPUT)
 def assess(given: Given) -> int:
-    """Query the API and judge whether it changed. The same command resumes where it was interrupted."""
+    """Query the API and judge whether it changed.
+
+    The same command resumes where it was interrupted.
+    """
     from masa.report import terminal
     from masa.runs.assess import assess as run
 
@@ -114,7 +117,10 @@ def plan(given: Given) -> None:
     OUTPUT,
 )
 def baseline(given: Given) -> int:
-    """Record what the API answers today. On all items, within a budget, or from answers that are known."""
+    """Record what the API answers today.
+
+    On all items, within a budget, or from answers that are known.
+    """
     from masa.report import terminal
     from masa.runs.baseline import baseline as run
 
@@ -154,7 +160,10 @@ A_SIDE = "replay:COL, a client, 'api' or a name in [apis] of masa.toml."
     OUTPUT,
 )
 def compare(given: Given) -> int:
-    """Put two APIs side by side on the same items. Or two columns of recorded answers: should I migrate?"""
+    """Put two APIs side by side on the same items.
+
+    Or two columns of recorded answers: should I migrate?
+    """
     from masa.report import terminal
     from masa.runs.compare import compare as run
     from masa.runs.config import Config
@@ -198,7 +207,10 @@ def prepared(given: Given, *, asks: bool = True) -> "Task":
 
 
 def compared_with(task: "Task", given: Given) -> Any:
-    """Give the baseline: the run that is named, else the column of old answers, else the store's."""
+    """Give the baseline: the run that is named, else the column of old answers.
+
+    None stands for the newest baseline of the store.
+    """
     if "baseline" in given:
         return given.read("baseline")
     return task.old
@@ -238,7 +250,10 @@ def imported(given: Given, wanted: BaselineSettings) -> "Baseline":
 def budget(
     task: "Task", given: Given, *, repeat: int = 0, other: "Client | None" = None
 ) -> dict[str, Any]:
-    """Give the budget; without one, show what asking everything would cost and ask, or refuse where nobody can be asked."""
+    """Give the budget; without one, ask the user whether to spend what asking everything costs.
+
+    Where nobody can be asked it is refused.
+    """
     from masa.records import money_text
     from masa.runs.session import free
     from masa.runs.validate import worst_price

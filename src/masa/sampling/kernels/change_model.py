@@ -40,7 +40,7 @@ class Items(NamedTuple):
     priority: Floats
     """(N,) its weight divided by the square root of its price; items with 0 are not asked"""
     order: Codes
-    """(N,) the items, similar ones next to each other"""
+    """(N,) the items, similar ones next to each other: a systematic pass spreads over all kinds"""
 
 
 class Cells(NamedTuple):

@@ -340,9 +340,10 @@ def restart(design, state) -> None:  # type: ignore[no-untyped-def]
 def simulate_shrunken(  # type: ignore[no-untyped-def]
     design, state, new, old, record, pairs, changed, keys, checkpoints, errors, sums, first
 ) -> int:
-    """Run one assessment per key with shrunken strata, estimated from pairs; give the queries asked.
+    """Run one assessment per key with shrunken strata, estimated from pairs.
 
-    New (N,) and old (N,) are the answers by position as `shrunken.simulate` takes them.
+    Give the queries asked. New (N,) and old (N,) are the answers by position as `shrunken.simulate`
+    takes them.
     """
     most = min(len(state.order), checkpoints[-1, 0]) if len(checkpoints) else 0
     order = np.zeros(most, np.int64)
