@@ -70,7 +70,10 @@ def start(runs: int) -> None:
 
 
 def allocated(p: Floats, s: Floats, a: float, queries: float) -> Floats:
-    """Give the allocation that the rule tends to once it knows the scores: p/n (s + (a/n)^(1/4)) is the same everywhere."""
+    """Give the allocation that the rule tends to once it knows the scores.
+
+    P/n (s + (a/n)^(1/4)) is the same everywhere.
+    """
 
     def spent(level: float) -> Floats:
         low, high = np.full(len(p), -50.0), np.full(len(p), 80.0)

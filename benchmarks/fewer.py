@@ -1,8 +1,10 @@
-"""How many queries each method needs, where nothing is known but labels and where old answers are: the tables in docs/fewer.md.
+"""How many queries each method needs, with and without old answers: the tables in docs/fewer.md.
 
-python benchmarks/fewer.py FOLDER [RUNS] [twelve|updates] [all|half]   FOLDER holds frugalml/, vader/ and llmdrift/
+    python benchmarks/fewer.py FOLDER [RUNS] [twelve|updates] [all|half] [paper|assess]
 
-Half takes every second item of each case, those on which no constant was chosen.
+FOLDER holds frugalml/, vader/ and llmdrift/. Half takes every second item of each case, those on
+which no constant was chosen. Methods that draw from strata are measured with the paper's own
+estimate, which does not use the old answers, or with the one that `masa assess` makes.
 """
 
 import sys
@@ -31,7 +33,10 @@ Change = Callable[[Values, Values, np.random.Generator], Values]
 
 @dataclass(frozen=True)
 class Update:
-    """An API before and after, what else is known, and an error that is at most half the norm of the change."""
+    """An API before and after, what else is known.
+
+    An error that is at most half the norm of the change.
+    """
 
     name: str
     data: masa.Dataset
@@ -270,9 +275,10 @@ def updates(folder: Path) -> Iterator[Update]:
         )
 
 
-def run(update: Update, *, runs: int) -> Replay:
+def run(update: Update, *, runs: int, estimator: str = "paper") -> Replay:
     return replay(
         update.data,
+        estimator=estimator,
         new=update.new,
         old=update.old,
         old_confidence=update.old_confidence,
@@ -293,7 +299,7 @@ def needed(curve: Curve) -> str:
     return f"{curve.queries_for_target:,} ({'-' if low is None else f'{low:,}'} to {'-' if high is None else f'{high:,}'})"
 
 
-def table_of_updates(folder: Path, *, runs: int, half: bool) -> None:
+def table_of_updates(folder: Path, *, runs: int, half: bool, estimator: str) -> None:
     after = f"squared error at {', '.join(map(str, BUDGETS))}: paired; predictive; auto | bias: paired; predictive; auto"
     first = "first change: post-stratified; auto"
     print(
@@ -306,7 +312,7 @@ def table_of_updates(folder: Path, *, runs: int, half: bool) -> None:
             if half
             else given
         )
-        found = run(update, runs=runs)
+        found = run(update, runs=runs, estimator=estimator)
         curves = {curve.method: curve for curve in found.curves}
         old, new = update.data.predictions[update.old], update.data.predictions[update.new]
         share = np.mean(
@@ -355,11 +361,12 @@ def table_of_twelve(folder: Path, *, runs: int, half: bool) -> None:
 def main() -> None:
     folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1000
     which, half = sys.argv[3:4] or ["both"], sys.argv[4:5] == ["half"]
+    estimator = sys.argv[5] if len(sys.argv) > 5 else "paper"
     if which[0] in ("twelve", "both"):
         table_of_twelve(folder, runs=runs, half=half)
         print()
     if which[0] in ("updates", "both"):
-        table_of_updates(folder, runs=runs, half=half)
+        table_of_updates(folder, runs=runs, half=half, estimator=estimator)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""How fast masa asks, and what it costs in CPU: against a server that answers in 50 ms, beside a bare aiohttp loop.
+"""How fast masa asks, and what it costs in CPU.
 
-python benchmarks/live.py            throughput at a limit of 500 queries/s, CPU a query, start with a million items
+Against a server that answers in 50 ms, beside a bare aiohttp loop. python benchmarks/live.py
+throughput at a limit of 500 queries/s, CPU a query, start with a million items
 """
 
 import argparse

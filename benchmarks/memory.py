@@ -1,4 +1,7 @@
-"""Peak memory of 1,000 labels x 1,000 predictions, 3,000 strata and a budget of 50,000: a replay, and a live sampler."""
+"""Peak memory of 1,000 labels x 1,000 predictions, 3,000 strata and a budget of 50,000.
+
+A replay, and a live sampler.
+"""
 
 import resource
 import subprocess

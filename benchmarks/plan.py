@@ -1,10 +1,12 @@
-"""What `masa plan` promises, against what replays of the real change then need: the table in docs/sure.md.
+"""What `masa plan` promises, against what replays of the real change then need.
 
-python benchmarks/plan.py FOLDER [RUNS] [CASE,...]   FOLDER holds frugalml/, vader/ and llmdrift/
+The table in docs/sure.md. python benchmarks/plan.py FOLDER [RUNS] [CASE,...] FOLDER holds
+frugalml/, vader/ and llmdrift/
 
-Twice: the plan knows the old answers and the share of answers that changed and nothing else of the change, as before the first
-update of an API, helped by --changed; and it knows an earlier assessment of the same change, of 2,000 answers or of half of
-all, and not more, for each of three such assessments. Last, VADER's second update by an assessment of its first and --changed.
+Twice: the plan knows the old answers and the share of answers that changed and nothing else of the
+change, as before the first update of an API, helped by --changed; and it knows an earlier
+assessment of the same change, of 2,000 answers or of half of all, and not more, for each of three
+such assessments. Last, VADER's second update by an assessment of its first and --changed.
 """
 
 import sys
@@ -31,7 +33,10 @@ TIMES = 3
 def promised(
     planned: MadeUpChange, share: float, error: float, *, found: float | None = None
 ) -> int | None:
-    """Give the queries that a plan promises, also of another share than was found; none where "nothing changed" would do."""
+    """Give the queries that a plan promises, also of another share than was found.
+
+    None where "nothing changed" would do.
+    """
     played = planned.replays(
         share, budgets=(500,), error=error, error_ratio=planned.error_ratio(found or share)
     )

@@ -1,10 +1,11 @@
-"""How the interval for accuracy does with few changes, without an API: the figures of docs/decisions/0016.
+"""How the interval for accuracy does with few changes, without an API.
 
-python benchmarks/rare.py
+The figures of docs/decisions/0016. python benchmarks/rare.py
 
-What got better and what got worse are two Poisson numbers. First, exactly, how often the interval holds, over their means and
-for three shares of changes for the better. Then what `--decide` makes of changes that are all for the worse, with a tolerance of
-1% and a budget of 8,000: how often it acquits an API, and after how many queries.
+What got better and what got worse are two Poisson numbers. First, exactly, how often the interval
+holds, over their means and for three shares of changes for the better. Then what `--decide` makes
+of changes that are all for the worse, with a tolerance of 1% and a budget of 8,000: how often it
+acquits an API, and after how many queries.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,10 @@ Ends = Callable[[int, int, float], tuple[float, float]]
 
 
 def earlier(better: int, worse: int, z: float) -> tuple[float, float]:
-    """Give the ends of decision 0014: one variance with room for what was not met, and a lean once two dozen agree on it."""
+    """Give the ends of decision 0014.
+
+    One variance with room for what was not met, and a lean once two dozen agree on it.
+    """
     both, change = better + worse, better - worse
     lean = change / both * change**2 / (change**2 + 24.0 * both) if both else 0.0
     aside = z**2 * lean / 2.0
@@ -59,7 +63,10 @@ def held(ends: Ends, share: float) -> list[float]:
 
 
 def acquitted(reach: Floats, share: float) -> tuple[float, float]:
-    """Give how often an API is acquitted of which this share of answers got worse, and after how many queries on average."""
+    """Give how often an API is acquitted of which this share of answers got worse.
+
+    After how many queries on average.
+    """
     luck, last = np.random.default_rng(0), 0
     met, queries = np.zeros(RUNS, np.int64), np.full(RUNS, 8_000)
     done = np.zeros(RUNS, np.bool_)

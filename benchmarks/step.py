@@ -1,4 +1,7 @@
-"""Seconds that `predictive` thinks before a batch, and memory, on a million items with texts of 30 words: for docs/fewer.md."""
+"""Seconds that `predictive` thinks before a batch.
+
+Memory, on a million items with texts of 30 words: for docs/fewer.md.
+"""
 
 import resource
 import time

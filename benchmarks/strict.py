@@ -1,9 +1,10 @@
-"""Whether strict intervals hold at all times at once, looked at again and again: the table in docs/sure.md.
+"""Whether strict intervals hold at all times at once, looked at again and again.
 
-python benchmarks/strict.py FOLDER [RUNS] [EVERY] [CASE,...]   FOLDER holds frugalml/, vader/ and llmdrift/
+The table in docs/sure.md. python benchmarks/strict.py FOLDER [RUNS] [EVERY] [CASE,...] FOLDER holds
+frugalml/, vader/ and llmdrift/
 
-Each run is looked at after every EVERY answers until 2,000: a run holds if every interval of every look did. Cases are those of
-benchmarks/intervals.py, chosen by their numbers.
+Each run is looked at after every EVERY answers until 2,000: a run holds if every interval of every
+look did. Cases are those of benchmarks/intervals.py, chosen by their numbers.
 """
 
 import sys

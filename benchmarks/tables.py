@@ -1,6 +1,7 @@
-"""Measure the tables of a document anew, each by the command that stands above it, and write them into it.
+"""Measure the tables of a document anew, each by the command that stands above it.
 
-python benchmarks/tables.py DOCUMENT FOLDER [WORD]   DOCUMENT is docs/sure.md, say; only commands that contain the WORD are run
+Write them into it. python benchmarks/tables.py DOCUMENT FOLDER [WORD] DOCUMENT is docs/sure.md,
+say; only commands that contain the WORD are run
 
 All of docs/sure.md takes some hours. A table is replaced as soon as it is there.
 """
@@ -17,7 +18,10 @@ TABLE = re.compile(r"^\|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 
 def commands(text: str) -> Iterator[tuple[str, str, re.Match[str]]]:
-    """Give the scripts, their options, and the tables below them, of those commands that have one."""
+    """Give the scripts, their options.
+
+    The tables below them, of those commands that have one.
+    """
     found = list(COMMAND.finditer(text))
     for command, after in zip_longest(found, found[1:]):
         end = after.start() if after else len(text)

@@ -24,7 +24,10 @@ def random(key: int, block: int, draw: int) -> float:
 
 
 def share_of_differing_pairs(answers: list[str]) -> float:
-    """The uncertainty score as its definition has it: over all ordered pairs of two different draws."""
+    """The uncertainty score as its definition has it.
+
+    Over all ordered pairs of two different draws.
+    """
     pairs = list(permutations(range(len(answers)), 2))
     equal = sum(answers[s] == answers[t] for s, t in pairs)
     return 1.0 - equal / len(pairs)

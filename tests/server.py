@@ -1,4 +1,6 @@
-"""Real models behind real HTTP, on this machine: VADER as a sentiment API, and the same behind OpenAI's chat completions.
+"""Real models behind real HTTP, on this machine.
+
+VADER as a sentiment API, and the same behind OpenAI's chat completions.
 
 `faults` is the share of calls that fail, in all the ways that calls fail.
 """
@@ -270,6 +272,9 @@ def reviews(count: int) -> list[tuple[str, str]]:
 
 
 def strange(text: str, label: str) -> str:
-    """Answer a few texts otherwise, and a few with labels that nobody has seen: an update of the API."""
+    """Answer a few texts otherwise, and a few with labels that nobody has seen.
+
+    An update of the API.
+    """
     number = hashlib.md5(text.encode()).digest()[0]
     return f"new-{number}" if number < 6 else "neg" if number < 40 else label

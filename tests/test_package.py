@@ -24,7 +24,10 @@ def test_public_names_are_listed_and_exist() -> None:
 
 
 def test_the_wheel_works_outside_the_checkout(tmp_path: Path) -> None:
-    """Built here, unpacked elsewhere, and run from there with nothing of the checkout on the path."""
+    """Built here, unpacked elsewhere.
+
+    Run from there with nothing of the checkout on the path.
+    """
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
     (wheel,) = tmp_path.glob("masa_shift-*.whl")

@@ -114,7 +114,10 @@ def test_the_whole_way_from_init_to_a_verdict(server: Server, project: Path) -> 
 
 
 def test_the_key_is_nowhere(server: Server, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the URL, the headers and the body; with faults, with a wrong key, with all that can be logged."""
+    """In the URL, the headers and the body.
+
+    With faults, with a wrong key, with all that can be logged.
+    """
     configure(project, server, timeout=2)
     text = (project / "masa.toml").read_text()
     text = text.replace('/classify"', '/classify?token=${SENTIMENT_KEY}"').replace(

@@ -304,7 +304,10 @@ def test_version_help_and_verbosity(data: Path) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    """`masa --help` must stay quick to start; these modules take longer to load than all the rest."""
+    """`masa --help` must stay quick to start.
+
+    These modules take longer to load than all the rest.
+    """
     heavy = ("numpy", "numba", "duckdb", "pandas", "rich")
     code = f"import sys; from masa.cli.main import main; main(['--help']); print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(

@@ -1,4 +1,7 @@
-"""Did anything change at all: proof for an API that repeats itself, a test for one that contradicts itself."""
+"""Did anything change at all.
+
+Proof for an API that repeats itself, a test for one that contradicts itself.
+"""
 
 import json
 from dataclasses import replace
@@ -37,7 +40,10 @@ def reviews(
 
 @pytest.mark.parametrize("noise", [Noise(0.01), Noise(0.05), Noise(0.02, "unsure")])
 def test_an_api_that_only_contradicts_itself_has_not_moved(noise: Noise) -> None:
-    """Items are asked where answers are doubtful, and there it contradicts itself: that alone is no sign of change."""
+    """Items are asked where answers are doubtful, and there it contradicts itself.
+
+    That alone is no sign of change.
+    """
     data, old = reviews()
     same = data.predictions["old"]
     runs = WholeRuns(data, old, same, Settings(), budget=600, noise=noise).play(40)

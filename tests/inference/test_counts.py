@@ -82,7 +82,10 @@ def test_a_stratum_without_answers_takes_its_labels_mean_else_zero() -> None:
 
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "optimal"])
 def test_estimates_are_for_the_given_mix(method: str) -> None:
-    """Unbiased for a mix other than the data's: the mean of 400 estimates is within 4 standard errors."""
+    """Unbiased for a mix other than the data's.
+
+    The mean of 400 estimates is within 4 standard errors.
+    """
     rng = np.random.default_rng(0)
     label = rng.choice(["a", "b", "c"], 500, p=[0.7, 0.2, 0.1])
     answer = np.where(rng.random(500) < 0.6, label, rng.choice(["a", "b"], 500))

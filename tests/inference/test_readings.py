@@ -25,7 +25,10 @@ NAMES = np.array(["cat", "dog", "fox", "owl"])
 def zoo(
     items: int = 3000, *, seed: int = 0, changed: float = 0.05, towards: int | None = None
 ) -> Dataset:
-    """Four labels of unlike size, 80% right; some answers changed, to any other one or rather to one."""
+    """Four labels of unlike size, 80% right.
+
+    Some answers changed, to any other one or rather to one.
+    """
     rng = np.random.default_rng(seed)
     label = rng.choice(4, items, p=[0.5, 0.3, 0.15, 0.05])
     old = np.where(rng.random(items) < 0.8, label, rng.integers(0, 4, items))

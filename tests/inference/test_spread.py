@@ -1,4 +1,7 @@
-"""How sure: closed forms against plain counting, and intervals that hold as often as they say where they should."""
+"""How sure: closed forms against plain counting.
+
+Intervals that hold as often as they say where they should.
+"""
 
 import numpy as np
 import pytest
@@ -28,7 +31,10 @@ def world(items: int = 900, seed: int = 0) -> tuple[Strata, Column, Column]:
 
 
 def drawn(strata: Strata, answers: Column, *, method: str, queries: int, seed: int) -> Tally:
-    """Count the answers to so many queries, as an assessment does: by stratum, whatever the method."""
+    """Count the answers to so many queries, as an assessment does.
+
+    By stratum, whatever the method.
+    """
     places = np.sort(
         [query.item for query in Sampler(strata, method=method, seed=seed).ask(queries)]
     )
@@ -165,7 +171,10 @@ def test_chance_alone_is_seldom_surprising() -> None:
 
 @pytest.mark.parametrize("direction", [1.0, 0.0])
 def test_rare_changes_are_missed_as_often_on_either_side(direction: float) -> None:
-    """Answers are drawn with chances of their own; all changes go one way, or as many this way as that."""
+    """Answers are drawn with chances of their own.
+
+    All changes go one way, or as many this way as that.
+    """
     rng = np.random.default_rng(3)
     items, runs = 4000, 1500
     chance = rng.uniform(0.05, 0.1, items)
@@ -209,7 +218,10 @@ def test_a_difference_leans_the_other_way() -> None:
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
 def test_what_got_better_and_worse_holds_however_rare_it_is(confidence: float) -> None:
-    """Exactly, for two Poisson numbers of any means, one of them perhaps none: about as often as it says, and no less by much."""
+    """Exactly, for two Poisson numbers of any means, one of them perhaps none.
+
+    About as often as it says, and no less by much.
+    """
     count = np.arange(150)
     ends = np.array(
         [

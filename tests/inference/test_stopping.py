@@ -19,7 +19,10 @@ from masa.settings import Settings
 
 
 def api(items: int = 3000, *, worse: float = 0.0, seed: int = 0) -> Dataset:
-    """Two labels, 85% right; a share of the right answers became wrong, and half as many the other way round."""
+    """Two labels, 85% right.
+
+    A share of the right answers became wrong, and half as many the other way round.
+    """
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 2, items)
     old = np.where(rng.random(items) < 0.85, label, 1 - label)
@@ -93,7 +96,10 @@ def test_a_target_is_met_and_no_more() -> None:
 
 
 def test_what_the_journal_knows_may_be_enough(tmp_path: Path) -> None:
-    """A run that goes on after it knew enough does not ask again, and a verdict is not looked at more often for going on."""
+    """A run that goes on after it knew enough does not ask again.
+
+    A verdict is not looked at more often for going on.
+    """
     data, store = api(worse=0.3), tmp_path / "masa.db"
     masa.baseline(data, "replay:old", store=store)
     longer = masa.assess(data, "replay:new", budget=1000, store=store, force=True)
@@ -115,7 +121,10 @@ def test_what_the_journal_knows_may_be_enough(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["auto", "paired", "post-stratified"])
 def test_verdicts_are_right_when_they_are_certain(method: str) -> None:
-    """Where nothing that matters changed there are few false alarms, and intervals hold at the time of stopping."""
+    """Where nothing that matters changed there are few false alarms.
+
+    Intervals hold at the time of stopping.
+    """
     for worse in (0.0, 0.03):
         data = api(1500, worse=worse)
         old = from_column(data, data.predictions["old"])
@@ -330,7 +339,10 @@ def test_what_stops_a_run_still_holds_when_it_has_stopped() -> None:
 def test_a_run_keeps_the_canaries_that_it_began_with(
     tmp_path: Path, first: int, second: int
 ) -> None:
-    """However many are wanted when it goes on: all items are asked in the end, and what is said on the way is right."""
+    """However many are wanted when it goes on.
+
+    All items are asked in the end, and what is said on the way is right.
+    """
     data = doubtful(changed=True)
     common: dict[str, Any] = {"baseline": "old", "old_confidence": "sure"}
     for seed in range(4):

@@ -120,7 +120,10 @@ def test_the_grid_is_fine_where_it_says_so() -> None:
 
 
 def test_bias_is_shown_where_it_is_and_not_where_it_is_not() -> None:
-    """Post-stratified estimates of a few queries lean on zeros for unseen strata; uniform ones are unbiased."""
+    """Post-stratified estimates of a few queries lean on zeros for unseen strata.
+
+    Uniform ones are unbiased.
+    """
     result = replay(
         data(), new="new", runs=3000, budgets=[3, 100], methods=["uniform", "stratified"]
     )
@@ -282,7 +285,10 @@ def test_the_answer_does_not_depend_on_the_budgets() -> None:
 
 
 def test_reported_errors_are_those_of_the_closed_form() -> None:
-    """Through the whole of replay(): the mean squared error of uniform sampling is (1 - sum of C^2)/n (N - n)/(N - 1)."""
+    """Through the whole of replay().
+
+    The mean squared error of uniform sampling is (1 - sum of C^2)/n (N - n)/(N - 1).
+    """
     known, runs = data(), 4000
     column = known.predictions["new"]
     truth = np.zeros((4, len(column.values)))

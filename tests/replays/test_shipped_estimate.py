@@ -1,5 +1,7 @@
 """A replay measures what an assessment ships: the same items, the same estimate."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial
 from masa.records import Answer, Shift, in_order
 from masa.replays.replay import replay
-from masa.replays.simulate import Recording, simulation
+from masa.replays.simulate import NewAnswers, simulation
 from masa.sampling.kernels.drawing import run_key
 from masa.settings import Settings
 
@@ -42,7 +44,7 @@ def test_the_error_of_a_replay_is_that_of_the_assessment_with_the_same_seed(
     truth = Shift(true_matrix(method.strata, old.answers), true_matrix(method.strata, new))
     budgets = (1, 3, 40, 150, 400)
     checkpoints = np.array([(budget, row) for row, budget in enumerate(budgets)], np.int64)
-    played = simulation(method, Recording(new)).run(
+    played = simulation(method, NewAnswers(new)).run(
         np.array([run_key(7, 0)], np.uint64), checkpoints
     )
     trial = Trial(method, old, Stopping(), seed=7)
@@ -60,7 +62,7 @@ def test_weights_and_labels_that_are_never_answered_are_measured_alike() -> None
     for weights in ("accuracy", {"0": {"1": 5}}):
         settings = Settings(weights=weights)  # type: ignore[arg-type]
         method = Method.of(data, old, settings, name="post-stratified", new_answers=new.values)
-        played = simulation(method, Recording(new)).run(
+        played = simulation(method, NewAnswers(new)).run(
             np.array([run_key(3, 0)], np.uint64), np.array([(8, 0)], np.int64)
         )
         trial = Trial(method, old, Stopping(), seed=3)
@@ -78,7 +80,13 @@ def test_weights_and_labels_that_are_never_answered_are_measured_alike() -> None
 def test_the_papers_estimate_stays_available_and_is_named() -> None:
     """It does not use the old answers, so a quiet update takes it many times the queries."""
     data = updated(items=4000, changed=0.03)
-    options = {"new": "new", "old": "old", "methods": ("masa",), "runs": 60, "budgets": (400,)}
+    options: dict[str, Any] = {
+        "new": "new",
+        "old": "old",
+        "methods": ("masa",),
+        "runs": 60,
+        "budgets": (400,),
+    }
     shipped = replay(data, **options).curves[0]
     paper = replay(data, estimator="paper", **options).curves[0]
     without = replay(data, **{**options, "old": None}).curves[0]

@@ -843,7 +843,10 @@ def test_folding_the_journal_afresh_gives_the_result_that_was_given(
 def test_a_run_in_pieces_gives_what_a_run_in_one_gives(
     server: Server, tmp_path: Path, method: str
 ) -> None:
-    """Batches are drawn again from the journal; what strata are asked next depends on the order of answers, so one at a time."""
+    """Batches are drawn again from the journal.
+
+    What strata are asked next depends on the order of answers, so one at a time.
+    """
     whole, parts = tmp_path / "whole.db", tmp_path / "parts.db"
     limits = QUICK if method == "predictive" else ONE
     for store in (whole, parts):

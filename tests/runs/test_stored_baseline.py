@@ -27,7 +27,10 @@ ITEMS = 3000
 
 
 def updates() -> Dataset:
-    """An API that changed twice: first many doubtful answers, then some of each label, or most that were wrong."""
+    """An API that changed twice.
+
+    First many doubtful answers, then some of each label, or most that were wrong.
+    """
     rng = np.random.default_rng(5)
     names = np.array(["cat", "dog", "fox"])
     label = rng.choice(3, ITEMS, p=[0.6, 0.3, 0.1])
@@ -56,7 +59,10 @@ def change(data: Dataset, old: str, new: str) -> float:
 
 
 def accepted(data: Dataset, new: str, store: Path, seed: int) -> Assessment:
-    """Assess what changed since a run of chosen items, which was accepted, and which was weighed by groups."""
+    """Assess what changed since a run of chosen items, which was accepted.
+
+    Which was weighed by groups.
+    """
     name = f"accepted {seed}"
     run = masa.assess(
         data,
@@ -104,7 +110,10 @@ def test_items_that_stand_for_others_are_right_on_average_and_as_sure_as_they_sa
 
 @pytest.mark.parametrize("now", ["third", "mended"])
 def test_all_known_items_leave_the_doubt_of_a_sample(now: str) -> None:
-    """A census of a random sample: the variance is that of the sample, of whose labels alone it is known how many there are."""
+    """A census of a random sample.
+
+    The variance is that of the sample, of whose labels alone it is known how many there are.
+    """
     data = updates()
     new, old = (data.predictions[name] for name in (now, "second"))
     truth, errors, variances = change(data, "second", now), [], []
@@ -202,7 +211,10 @@ def test_runs_are_accepted_again_and_again(tmp_path: Path) -> None:
 
 
 def test_precision_allows_for_labels_of_which_nothing_is_known(tmp_path: Path) -> None:
-    """All items of a label that the baseline lacks were taken for another one, and are not any more."""
+    """All items of a label that the baseline lacks were taken for another one.
+
+    Are not any more.
+    """
     label = ["cat"] * 400 + ["dog"] * 400 + ["fox"] * 200
     old = ["cat"] * 400 + ["dog"] * 400 + ["cat"] * 200
     new = ["cat"] * 350 + ["dog"] * 450 + ["fox"] * 200

@@ -144,7 +144,10 @@ def test_uncertainty_is_the_share_of_differing_pairs(answers: list[str]) -> None
 
 
 def test_the_papers_update_as_printed_is_biased_and_the_corrected_one_is_the_definition() -> None:
-    """Over all sequences of five answers of three kinds: with 1/n the score is too small by (n - 1)/n, with 2/n it is exact."""
+    """Over all sequences of five answers of three kinds.
+
+    With 1/n the score is too small by (n - 1)/n, with 2/n it is exact.
+    """
     shares = {"a": 0.5, "b": 0.3, "c": 0.2}
     truth = 1 - sum(share**2 for share in shares.values())
     printed_mean = 0.0

@@ -29,7 +29,10 @@ NO_GROUPS = kernel.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zero
 
 
 class Case:
-    """A small API that changed: three labels, answers that follow them, changes that follow confidence and a word."""
+    """A small API that changed.
+
+    Three labels, answers that follow them, changes that follow confidence and a word.
+    """
 
     def __init__(
         self, items: int = 400, *, share: float = 0.15, seed: int = 0, weight: Floats | None = None
@@ -589,7 +592,10 @@ def test_bounds_hold_where_most_cells_have_few_answers(
 
 
 def test_accuracy_is_unbiased_where_entries_are_many_and_small() -> None:
-    """After a rewrite with many labels most entries are guesses; what cannot be is not made up for by right answers."""
+    """After a rewrite with many labels most entries are guesses.
+
+    What cannot be is not made up for by right answers.
+    """
     rng = np.random.default_rng(0)
     label = rng.integers(0, 60, 2000)
     old = np.where(rng.random(2000) < 0.4, label, rng.integers(0, 60, 2000))
@@ -658,7 +664,10 @@ def test_labels_without_answers_are_as_before_and_may_be_anything() -> None:
 
 
 def half_labelled(folder: Path, *, changed: str) -> Path:
-    """300 items, two of three with a label, the least sure of those without; one in ten changed, or only unlabelled ones."""
+    """300 items, two of three with a label, the least sure of those without.
+
+    One in ten changed, or only unlabelled ones.
+    """
     rng = np.random.default_rng(3)
     rows = ["id,label,old,new,sure"]
     for number in range(300):

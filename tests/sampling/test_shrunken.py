@@ -43,7 +43,10 @@ class Twin:
         self.renew()
 
     def vectors(self, s: int, coefficient: float) -> Floats:
-        """The residuals, new less coefficient times old, with the goal's weights: (n, P) or (n, 1)."""
+        """The residuals, new less coefficient times old, with the goal's weights.
+
+        (n, P) or (n, 1).
+        """
         design, weights = self.design, self.design.goal[self.design.label[s]]
         rows = []
         for position in self.asked[s]:

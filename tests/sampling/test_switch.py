@@ -129,7 +129,10 @@ def test_all_items_give_the_true_matrix_and_none_is_asked_twice(case: Rewritten)
 
 
 def test_a_run_estimates_as_the_replays_do(case: Rewritten) -> None:
-    """Both err alike, and on the average by little: as little as strata that are chosen by their answers do."""
+    """Both err alike, and on the average by little.
+
+    As little as strata that are chosen by their answers do.
+    """
     layout, runs = case.layout(case.new.values), 400
     target = layout.targets(np.arange(600), case.new)
     truth = true_matrix(case.strata, case.new).on(layout.names).values

@@ -1,4 +1,7 @@
-"""The 12 cases of the paper on the real predictions of 2020: the queries each method needs, against known figures."""
+"""The 12 cases of the paper on the real predictions of 2020.
+
+The queries each method needs, against known figures.
+"""
 
 from pathlib import Path
 

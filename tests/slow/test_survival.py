@@ -1,4 +1,7 @@
-"""What a run survives: an API that fails in every way, and being killed at any moment. `make slow`."""
+"""What a run survives: an API that fails in every way, and being killed at any moment.
+
+`make slow`.
+"""
 
 import json
 import os

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from masa.settings import (
-    Budget,
+    BudgetSettings,
     Columns,
     Limits,
     RecordedColumns,
@@ -144,7 +144,7 @@ API = (
     *of_section("API", Limits, "concurrency rate", key="limits"),
 )
 BUDGET = (
-    *of_section("Budget", Budget, key="budget"),
+    *of_section("Budget", BudgetSettings, key="budget"),
     own("Budget", "yes", flag(), "Do not ask before paid calls.", short="-y"),
 )
 HOW_SURE = of_section("How sure", Settings, key="assess")

@@ -169,6 +169,7 @@ def _direction_score(changes: Sequence[ChangedItem], weight: Floats) -> float:
     number: dict[tuple[str, str], int] = {}
     pairs = []
     for item in changes:
+        # Both directions between two answers are one pair.
         pair = min(item.old, item.new), max(item.old, item.new)
         pairs.append(number.setdefault(pair, len(number)))
     upwards = np.array([item.old < item.new for item in changes])
@@ -192,7 +193,7 @@ class _BinRates:
     @classmethod
     def of(cls, bins: Codes, weight: Floats, differs: Bools) -> "_BinRates":
         total = np.bincount(bins, weight, CONFIDENCE_BINS)
-        divisor = np.where(total > 0.0, total, 1.0)
+        divisor = np.where(total > 0.0, total, 1.0)  # A bin without answers has the share 0.
         share = np.bincount(bins, weight * differs, CONFIDENCE_BINS) / divisor
         squares = np.bincount(bins, weight**2, CONFIDENCE_BINS)
         residual = differs - share[bins]

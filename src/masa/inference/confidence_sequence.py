@@ -71,12 +71,12 @@ class ConfidenceSequence:
         return replace(self, label=np.where(self.label == row, 0, -1))
 
     def half_width(self, weights: Weights, confidence: float, centre: float) -> float:
-        """Give how far from a centre a sum over the shift may be, at all times at once."""
+        """Give the half width of an interval around a centre for a sum over the shift."""
         low, high = self.ends(weights, confidence)
         return max(high - centre, centre - low, 0.0)
 
     def half_width_differing(self, confidence: float, centre: float) -> float:
-        """Give how far from a centre the share of differing answers may be."""
+        """Give the half width of an interval around a centre for the share of differing answers."""
         low, high = self._ends(self.differs.astype(np.float64), 1.0, confidence)
         return max(high - centre, centre - low, 0.0)
 

@@ -211,6 +211,7 @@ def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
     n = tally.group_answers.astype(np.float64)
     fraction = variance_fraction(n, items, finite=finite)
     counts = tally.counts.astype(np.float64)
+    # Answers are one-hot vectors, so that their squares add up to n.
     squares = n - np.bincount(tally.cell_group, counts**2, len(items)) / np.maximum(n, 1.0)
     return pooled(tally.group_share, n, fraction, squares, _traces(tally, n, fraction))
 
@@ -246,6 +247,7 @@ def entry_deviations(tally: Tally, items: Ints, *, rates: Floats, finite: bool =
         squares = counts * (1.0 - counts / size) + PRIOR_ANSWERS * common * (1.0 - common)
         weight = (tally.group_share[groups] ** 2 * fraction[groups])[:, None]
         before = rates[label] * (1.0 - rates[label])
+        # Groups have few answers each, so their variances are shrunk towards that of the label.
         shrunk = squares / (size - 1.0 + PRIOR_ANSWERS)
         variance[label] = (weight * np.maximum(shrunk, before)).sum(axis=0)
     return np.sqrt(variance)

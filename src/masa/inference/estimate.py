@@ -1,8 +1,7 @@
-"""From old and new answers to a change: how large, how sure, where, and whether it matters."""
+"""An estimated shift with its errors, from which every interval and verdict is read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,94 +18,109 @@ from masa.sampling.draws import Draws
 from masa.sampling.layout import Layout
 from masa.sampling.stratified import counted
 
+CERTAIN = Spread(0.0, 0.0)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """A shift, and how far it may be off."""
+    """An estimated shift, and what its errors are."""
 
     shift: Shift
     matrix: Spread
+    """the error of the whole shift"""
     accuracy: Spread
+    """the error of the change of accuracy"""
     deviations: Floats
-    """(L, P) of the entries of the shift"""
-    old_blind: float = 0.0
+    """(L, P) the standard errors of the entries of the shift"""
+    old_unanswered_share: float = 0.0
+    """the share of all items with labels without answers, where the old matrix is estimated too"""
     uncovered_share: float = 0.0
-    """the share of all items of whose label nothing was known before"""
+    """the share of all items whose labels have no baseline answer"""
     groups: "tuple[tuple[float, Spread] | None, ...]" = ()
-    """by group, the change of its share of right answers, and how far that may be off"""
+    """by group, the change of its share of right answers, and its error"""
     now: tuple[Sample, ...] = ()
-    """the answers, as the estimate weighs them"""
+    """the answers with their weights"""
     then: tuple[Sample, ...] = ()
-    """old answers, where the old matrix is no more than an estimate from them"""
+    """baseline answers, where the old matrix is only an estimate from them"""
     pairs: bool = False
-    """whether both matrices are estimates from the same items, which stand for others besides"""
+    """whether both matrices are estimates from the same items, which represent others besides"""
     differing: float | None = None
-    """the share of answers that are not as before, where that is known of pairs"""
+    """the share of answers that differ from the baseline, where pairs are known"""
     sequence: ConfidenceSequence | None = None
-    """the answers in the order of their draws, where intervals are to hold at all times at once"""
+    """the answers in the order of their draws, where intervals must hold at all times at once"""
     batches: "Callable[[], tuple[Sample, ...]] | None" = None
-    """gives the same answers as batches of one, which is what is kept of them"""
+    """gives the answers of a sequence as batches of one, the form in which weights are stored"""
 
     def labelled(self) -> "Estimate":
-        """Leave out the row of items without a label, of which nothing is estimated."""
+        """Leave out the row of items without a label, about which nothing is estimated."""
         shift = replace(self.shift, old=self.shift.old.labelled(), new=self.shift.new.labelled())
         count = len(shift.new.labels)
-        now, then = (
-            tuple(one.take(one.label < count) for one in side) for side in (self.now, self.then)
+        return replace(
+            self,
+            shift=shift,
+            deviations=self.deviations[:count],
+            now=tuple(one.take(one.label < count) for one in self.now),
+            then=tuple(one.take(one.label < count) for one in self.then),
         )
-        return replace(self, shift=shift, deviations=self.deviations[:count], now=now, then=then)
 
     def answer_weights(self) -> dict[int, tuple[float, float]]:
-        """Give, by place, the share of all items that each answer stands for, and what it adds to the variance."""
-        samples = self.now if self.batches is None else self.batches()
-        return {place: (share, adds) for one in samples for place, share, adds in one.weights()}
+        """Give, by place, the weight of each answer, and what it adds to the variance."""
+        samples = self.now
+        if self.batches is not None:
+            samples = self.batches()
+        return {place: (weight, adds) for one in samples for place, weight, adds in one.weights()}
 
     def interval(self, confidence: float, z: float | None = None) -> Interval:
-        """Give the interval for the change of accuracy, of z standard errors if it was looked at before.
+        """Give the interval for the change of accuracy.
 
-        Items that failed count as wrong, but all of them may be right; of labels without an answer all may be right or wrong.
+        It reaches z standard errors, more than usual if it was looked at before. Items that failed
+        count as wrong, but all of them may be right; items of labels without an answer may all be
+        right, or all wrong.
         """
         below, above = self.accuracy.ends(confidence, z)
         change = self.shift.accuracy.change
         views = [view for one in self.now if (view := one.by_stratum) is not None]
         if views:
-            # Strata that were asked the less the more alike their answers were show few mistakes while they have many.
-            table = EntryWeights(right_answers(self.shift.new), unseen_max=1.0)
-            careful = sum((view.of(table) for view in views), self._before(table))
-            reach = careful.half_width(normal(confidence) if z is None else z)
-            below, above = max(below, reach), max(above, reach)
-        failed_then, failed_now = (
-            share_of(ERROR, matrix) for matrix in (self.shift.old, self.shift.new)
-        )
-        lost = self.uncovered_share * (1.0 + abs(change))
-        below += failed_then + self.old_blind + lost
-        above += failed_now + self.accuracy.unanswered_share + lost
+            # Adaptive sampling asks the less of a stratum, the more alike its first answers are.
+            # Such a stratum shows few mistakes although it may have many.
+            right = EntryWeights(right_answers(self.shift.new), unseen_max=1.0)
+            careful = sum((view.of(right) for view in views), self._before(right))
+            half = careful.half_width(normal(confidence) if z is None else z)
+            below, above = max(below, half), max(above, half)
+        uncovered = self.uncovered_share * (1.0 + abs(change))
+        below += share_of(ERROR, self.shift.old) + self.old_unanswered_share + uncovered
+        above += share_of(ERROR, self.shift.new) + self.accuracy.unanswered_share + uncovered
         return self.possible(change, change - below, change + above)
 
     def possible(self, change: float, low: float, high: float) -> Interval:
-        """Cut an interval for the change of accuracy at what can be: nothing is right, or everything."""
+        """Cut an interval for the change of accuracy at what is possible."""
         least, most = -1.0, 1.0
         if self.old_known:
             before = self.shift.accuracy.old
-            least, most = max(-1.0, -before - share_of(ERROR, self.shift.old)), 1.0 - before
+            least = max(-1.0, -before - share_of(ERROR, self.shift.old))
+            most = 1.0 - before
         return Interval(change, min(max(least, low), change), max(min(most, high), change))
 
     def bound(self, confidence: float) -> float:
-        """Give what the Frobenius error of the shift stays below; what failed may be any answer."""
-        known = (
-            self.matrix.bound(confidence)
-            if self.sequence is None
-            else self.sequence.radius(confidence)
-        )
+        """Give what the Frobenius error of the shift stays below.
+
+        Failed items may be any answer.
+        """
+        if self.sequence is None:
+            known = self.matrix.bound(confidence)
+        else:
+            known = self.sequence.radius(confidence)
         failed = share_of(ERROR, self.shift.old) + share_of(ERROR, self.shift.new)
         return min(LARGEST, known + LARGEST * failed + 2.0 * self.uncovered_share)
 
     def spread(self, table: Weights, before: Weights | None = None) -> Spread:
-        """Tell how far the change of a sum over the matrix may be off; before is the old matrix's table, if another."""
+        """Give the error of the change of a weighted sum over the matrix.
+
+        Before are the weights for the old matrix, where they are others.
+        """
         then = table if before is None else before
-        return sum(
-            (one.of(table, then if self.pairs else None) for one in self.now), self._before(then)
-        )
+        paired_with = then if self.pairs else None
+        return sum((one.of(table, paired_with) for one in self.now), self._before(then))
 
     @property
     def old_known(self) -> bool:
@@ -114,32 +128,83 @@ class Estimate:
         return not self.then and not self.pairs
 
     def of_label(self, row: int) -> "Estimate":
-        """Keep the answers about one label; tables for their sums have one row."""
-        now, then = (tuple(one.of_label(row) for one in side) for side in (self.now, self.then))
+        """Keep the answers about one label; weights for their sums have one row."""
+        sequence = None
+        if self.sequence is not None:
+            sequence = self.sequence.of_label(row)
         return replace(
             self,
-            now=now,
-            then=then,
-            sequence=None if self.sequence is None else self.sequence.of_label(row),
+            now=tuple(one.of_label(row) for one in self.now),
+            then=tuple(one.of_label(row) for one in self.then),
+            sequence=sequence,
         )
 
     def answered(self) -> Ints:
-        """Give the predictions that the answers are, or were."""
-        parts = [codes for one in (*self.now, *self.then) for codes in (one.new, one.old)]
+        """Give the predictions that occur among the answers, old or new."""
+        parts = [np.zeros(0, np.int64)]
+        for one in (*self.now, *self.then):
+            parts += [one.new, one.old]
         if self.sequence is not None:
-            parts += [
-                codes[self.sequence.label == 0] for codes in (self.sequence.new, self.sequence.old)
-            ]
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *parts]))
+            mine = self.sequence.label == 0
+            parts += [self.sequence.new[mine], self.sequence.old[mine]]
+        return np.unique(np.concatenate(parts))
 
     def _before(self, table: Weights) -> Spread:
-        return sum((one.of(table) for one in self.then), Spread(0.0, 0.0))
+        return sum((one.of(table) for one in self.then), CERTAIN)
 
 
 def right_answers(matrix: Matrix) -> Floats:
     """Give 1 for the entries of right answers, 0 for the others (L, P)."""
     return np.array(
         [[float(label == name) for name in matrix.predictions] for label in matrix.labels]
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _NoisyBaseline:
+    """The error of the old matrix, where the API contradicts itself.
+
+    Its baseline answers are then one sample of what it might have answered.
+    """
+
+    matrix: Spread
+    accuracy: Spread
+    deviations: Floats
+    """(L, P)"""
+    sample: Sample
+
+    @classmethod
+    def of(cls, strata: Strata, old: BaselineAnswers, shift: Shift) -> "_NoisyBaseline":
+        tally = counted(strata, old.places, old.answers)
+        return cls(
+            matrix_spread(tally, strata.size, finite=False),
+            accuracy_spread(tally, strata.size, finite=False),
+            entry_deviations(
+                _on(tally, shift.new.predictions),
+                strata.size,
+                rates=rates(shift.old, shift),
+                finite=False,
+            ),
+            _sample(strata, old, shift, tally),
+        )
+
+
+def _sample(strata: Strata, old: BaselineAnswers, shift: Shift, tally: Tally) -> Sample:
+    """Give the baseline answers with their weights, as places in the predictions of a shift."""
+    place = {name: code for code, name in enumerate(shift.new.predictions)}
+    codes = np.array([place[name] for name in old.answers.values], np.int64)[old.answers.codes]
+    stratum = strata.of(old.places).astype(np.int64)
+    n = np.bincount(stratum, minlength=len(strata))
+    return Sample.by_strata(
+        old.places,
+        strata.label[stratum].astype(np.int64),
+        codes,
+        None,
+        coefficient=0.0,
+        stratum=stratum,
+        share=tally.group_share,
+        fraction=np.where(n > 0, 1.0 / np.maximum(n, 1), 0.0),
+        error=place.get(ERROR, -1),
     )
 
 
@@ -151,97 +216,71 @@ def estimate_from_sequence(
     answers: Column,
     draws: Draws,
 ) -> Estimate:
-    """Estimate the shift from answers to items that were drawn one by one; how sure it is holds at all times at once."""
+    """Estimate the shift from items that were drawn one by one; its errors hold at all times."""
     shift, found = in_sequence(layout, strata, places, answers, draws, old=old.answers)
-    spread, rough = Spread(found.variance, 0.0), found.deviations(*shift.values.shape)
+    spread = Spread(found.variance, 0.0)
 
     def batches() -> tuple[Sample, ...]:
-        return (
-            inverse_probability_estimate(
-                layout, strata, places, answers, draws, old=old.answers
-            ).sample,
+        weighed = inverse_probability_estimate(
+            layout, strata, places, answers, draws, old=old.answers
         )
+        return (weighed.sample,)
 
     return Estimate(
-        shift, spread, spread, rough, differing=found.differing(), sequence=found, batches=batches
+        shift,
+        spread,
+        spread,
+        found.deviations(*shift.values.shape),
+        differing=found.differing(),
+        sequence=found,
+        batches=batches,
     )
 
 
 def estimate_from_strata(
     strata: Strata, old: BaselineAnswers, places: Ints, answers: Column, *, finite: bool
 ) -> Estimate:
-    """Estimate the shift from answers that were drawn inside strata, by pairs of old and new ones."""
+    """Estimate the shift from items that were drawn inside strata, by pairs of answers."""
     before = Column(old.answers.name, old.answers.values, old.answers.codes[places])
-    if (
-        old.weight is not None
-    ):  # What was asked is a sample of all items, in the proportions of the strata.
-        return replace(
-            by_pairs(paired(strata, places, before, answers, finite=False)),
-            uncovered_share=old.uncovered_share,
-        )
+    if old.weight is not None:
+        # What was asked is a sample of all items, in the proportions of the strata.
+        found = by_pairs(paired(strata, places, before, answers, finite=False))
+        return replace(found, uncovered_share=old.uncovered_share)
     both = paired(strata, places, before, answers, all_old=old.answers, finite=finite)
-    matrix, accuracy, deviations = both.matrix, both.accuracy, both.deviations
-    before_too: tuple[Sample, ...] = ()
-    if not finite:
-        # Where an API contradicts itself, its old answers are one sample of what they might have been.
-        then, rest = counted(strata, old.places, old.answers), 1.0 - both.coefficient
-        noisy = _weighed_by(strata, old.places, old.answers, both.shift, finite=False)
-        before_too = (replace(noisy, variance_weight=noisy.variance_weight * rest**2),)
-        matrix += matrix_spread(then, strata.size, finite=False).times(rest)
-        accuracy += accuracy_spread(then, strata.size, finite=False).times(rest)
-        side = _on(then, both.shift.new.predictions)
-        deviations = np.hypot(
-            deviations,
-            rest
-            * entry_deviations(
-                side, strata.size, rates=_rates(both.shift.old, both.shift), finite=False
-            ),
-        )
-    return Estimate(
+    found = Estimate(
         both.shift,
-        matrix,
-        accuracy,
-        deviations,
+        both.matrix,
+        both.accuracy,
+        both.deviations,
         now=(both.sample,),
-        then=before_too,
         differing=both.differing,
+    )
+    if finite:
+        return found
+    noise = _NoisyBaseline.of(strata, old, both.shift)
+    # What the coefficient takes of the old answers is in the pairs already.
+    rest = 1.0 - both.coefficient
+    sample = replace(noise.sample, variance_weight=noise.sample.variance_weight * rest**2)
+    return replace(
+        found,
+        matrix=found.matrix + noise.matrix.times(rest),
+        accuracy=found.accuracy + noise.accuracy.times(rest),
+        deviations=np.hypot(found.deviations, rest * noise.deviations),
+        then=(sample,),
     )
 
 
 def by_pairs(both: Paired) -> Estimate:
-    """Take the change from items that were answered on both sides, where neither matrix is known."""
-    blind = both.accuracy.unanswered_share
+    """Take the change from items that both sides answered, where neither matrix is known."""
     return Estimate(
         both.shift,
         both.matrix,
         both.accuracy,
         both.deviations,
-        blind,
+        both.accuracy.unanswered_share,
         now=(both.sample,),
         pairs=True,
         differing=both.differing,
-    )
-
-
-def _weighed_by(
-    strata: Strata, places: Ints, answers: Column, shift: Shift, *, finite: bool
-) -> Sample:
-    """Give answers from strata (n,) as they are weighed, as places in the predictions of a shift."""
-    place = {name: j for j, name in enumerate(shift.new.predictions)}
-    code = np.array([place[name] for name in answers.values], np.int64)[answers.codes]
-    stratum = strata.of(places).astype(np.int64)
-    n = np.bincount(stratum, minlength=len(strata))
-    fraction = np.where(n > 0, 1.0 / np.maximum(n, 1) - (1.0 / strata.size if finite else 0.0), 0.0)
-    return Sample.by_strata(
-        places,
-        strata.label[stratum].astype(np.int64),
-        code,
-        None,
-        coefficient=0.0,
-        stratum=stratum,
-        share=counted(strata, places, answers).group_share,
-        fraction=np.maximum(fraction, 0.0),
-        error=place.get(ERROR, -1),
     )
 
 
@@ -257,7 +296,7 @@ def estimate_from_batches(
     rest: Strata | None = None,
     finite: bool,
 ) -> Estimate:
-    """Estimate the shift from answers to items that were asked with known chances; every item's old answer is known."""
+    """Estimate the shift from items drawn in batches with known inclusion probabilities."""
     found = inverse_probability_estimate(
         layout,
         strata,
@@ -269,34 +308,32 @@ def estimate_from_batches(
         rest=rest,
         finite=finite,
     )
-    blind = found.accuracy.unanswered_share
-    known: dict[str, Any] = {
-        "groups": found.groups,
-        "now": (found.sample,),
-        "differing": found.differing,
-    }
-    known |= {"pairs": old.weight is not None, "uncovered_share": old.uncovered_share}
-    if finite or known["pairs"]:
-        return Estimate(found.shift, found.matrix, found.accuracy, found.deviations, blind, **known)
-    # Where an API contradicts itself, its old answers are one sample of what they might have been.
-    then = counted(strata, old.places, old.answers)
-    side = _on(then, found.shift.new.predictions)
-    scatter = entry_deviations(
-        side, strata.size, rates=_rates(found.shift.old, found.shift), finite=False
-    )
-    return Estimate(
+    estimate = Estimate(
         found.shift,
-        found.matrix + matrix_spread(then, strata.size, finite=False),
-        found.accuracy + accuracy_spread(then, strata.size, finite=False),
-        np.hypot(found.deviations, scatter),
-        blind,
-        **known,
-        then=(_weighed_by(strata, old.places, old.answers, found.shift, finite=False),),
+        found.matrix,
+        found.accuracy,
+        found.deviations,
+        found.accuracy.unanswered_share,
+        old.uncovered_share,
+        found.groups,
+        now=(found.sample,),
+        pairs=old.weight is not None,
+        differing=found.differing,
+    )
+    if finite or estimate.pairs:
+        return estimate
+    noise = _NoisyBaseline.of(strata, old, found.shift)
+    return replace(
+        estimate,
+        matrix=found.matrix + noise.matrix,
+        accuracy=found.accuracy + noise.accuracy,
+        deviations=np.hypot(found.deviations, noise.deviations),
+        then=(noise.sample,),
     )
 
 
-def _rates(matrix: Matrix, shift: Shift) -> Floats:
-    """Give the share of each prediction within its label (L, P), for the old or the new matrix of a shift."""
+def rates(matrix: Matrix, shift: Shift) -> Floats:
+    """Give the share of each prediction within its label (L, P), for a matrix of a shift."""
     weight = shift.old.values.sum(axis=1, keepdims=True)
     return np.asarray(matrix.values / np.where(weight > 0.0, weight, 1.0))
 
@@ -307,25 +344,28 @@ def share_of(prediction: str, matrix: Matrix) -> float:
 
 
 def answered_so(prediction: str, matrix: Matrix) -> Floats:
-    """Give the share of all items that are of a label (L,) and get a prediction."""
-    place = matrix.predictions.index(prediction) if prediction in matrix.predictions else None
-    return np.zeros(len(matrix.values)) if place is None else matrix.values[:, place]
+    """Give the share of all items (L,) that have a label and get a prediction."""
+    if prediction not in matrix.predictions:
+        return np.zeros(len(matrix.values))
+    return matrix.values[:, matrix.predictions.index(prediction)]
 
 
 def _on(tally: Tally, predictions: tuple[str, ...]) -> Tally:
     """Lay counts out on these predictions, which must name at least those that occur."""
-    place = {name: j for j, name in enumerate(predictions)}
+    place = {name: code for code, name in enumerate(predictions)}
     column = np.array([place[name] for name in tally.predictions], np.int32)
     return replace(tally, predictions=predictions, cell_prediction=column[tally.cell_prediction])
 
 
 def uniform_queries(found: Estimate, strata: Strata, *, finite: bool) -> int | None:
-    """Give the queries that post-stratified uniform sampling needs for the same expected error, without the old answers."""
+    """Give the queries that post-stratified uniform sampling needs for the same expected error.
+
+    Without the baseline answers; None where there is no error to reach.
+    """
     now = found.shift.new.values
     weight = strata.label_weight[: len(now)]  # Items without a label come last.
     each = float(np.sum(weight - (now**2).sum(axis=1) / np.where(weight > 0.0, weight, 1.0)))
     if found.matrix.error2 <= 0.0 or each <= 0.0:
         return None
-    return int(
-        np.ceil(1.0 / (found.matrix.error2 / each + (1.0 / len(strata.items) if finite else 0.0)))
-    )
+    correction = 1.0 / len(strata.items) if finite else 0.0
+    return int(np.ceil(1.0 / (found.matrix.error2 / each + correction)))

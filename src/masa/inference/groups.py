@@ -56,6 +56,7 @@ def by_group(
     best, worst = found.groups[top], found.groups[bottom]
     if best is None or worst is None or top == bottom:
         return tuple(reports), None
+    # Failed items of one group may have made the gap wider, those of the other narrower.
     uncovered = groups.uncovered[top] + groups.uncovered[bottom]
     less = groups.failed_then[top] + groups.failed_now[bottom] + uncovered
     more = groups.failed_now[top] + groups.failed_then[bottom] + uncovered

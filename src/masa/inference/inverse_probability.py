@@ -70,6 +70,7 @@ def inverse_probability_estimate(
 
     spreads = weighted.spreads(float(label_weight[~answered].sum()))
     deviations = spreads.deviations
+    # An entry of a label without answers may have changed by up to the weight of the label.
     deviations[~answered] = label_weight[~answered, None]
     groups: tuple[tuple[float, Spread] | None, ...] = ()
     if group is not None:
@@ -110,6 +111,7 @@ def _no_surer_than_strata(
     later = places[inside]
     stratum = rest.of(later).astype(np.int64)
     tally = counted(rest, later, Column(answers.name, answers.values, answers.codes[inside]))
+    # The strata hold only the items that were not asked before the switch.
     asked_before = np.bincount(rest.of(places[~inside]), minlength=len(rest))
     left = np.maximum(rest.size - asked_before, 1)
     matrix = matrix_spread(tally, left, finite=finite)

@@ -151,12 +151,15 @@ class _Pairs:
         """
         size = (len(self.strata), len(self.names))
         old, new = _counts(self.stratum, self.old, size), _counts(self.stratum, self.new, size)
+        # Answers are one-hot vectors: the product of two is 1 if they are equal, otherwise 0.
         equal = np.bincount(self.stratum, self.old == self.new, len(self.strata))
         n = np.maximum(self.n, 2.0)
         weight = np.where(self.n >= 2.0, self.share**2 * self.fraction / (n - 1.0), 0.0)
         covariance = float(np.sum(weight * (equal - (old * new).sum(axis=1) / n)))
         variance = float(np.sum(weight * (self.n - (old**2).sum(axis=1) / n)))
         if variance <= 0.0:
+            # The baseline answers do not vary, or no stratum has two: subtract them only if they
+            # predict every new answer.
             return float(bool((self.old == self.new).all()))
         return min(1.0, max(0.0, covariance / variance))
 

@@ -144,11 +144,11 @@ class Spread:
         )
 
     def ends(self, confidence: float = 0.95, z: float | None = None) -> tuple[float, float]:
-        """Give how far below and above the estimate of one number its interval ends.
+        """Give the distances of the two ends of an interval from the estimate of one number.
 
-        Z is the number of standard errors, where it is larger because of earlier looks. Changes
-        for the better and for the worse have limits of their own, which are combined by squares
-        (Zou and Donner's MOVER, Statistics in Medicine 2008; decision 0016).
+        The lower end comes first. Z is the number of standard errors, where it is larger because of
+        earlier looks. Changes for the better and for the worse have limits of their own, which are
+        combined by squares (Zou and Donner's MOVER, Statistics in Medicine 2008; decision 0016).
         """
         if z is None:
             z = normal(confidence)

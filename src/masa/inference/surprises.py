@@ -3,7 +3,7 @@
 import numpy as np
 
 from masa.data.strata import Strata
-from masa.inference.estimate import Estimate, _rates, answered_so
+from masa.inference.estimate import Estimate, answered_so, rates
 from masa.records import ERROR, Ints, Surprise
 
 SURPRISING = 0.05
@@ -23,7 +23,7 @@ def surprising(found: Estimate, strata: Strata, places: Ints) -> tuple[Surprise,
 
     shift = found.shift
     failed_then, failed_now = answered_so(ERROR, shift.old), answered_so(ERROR, shift.new)
-    before, now = _rates(shift.old, shift), _rates(shift.new, shift)
+    before, now = rates(shift.old, shift), rates(shift.new, shift)
     needed = 1
     if found.pairs:
         needed = FEWEST_ANSWERS
@@ -38,9 +38,9 @@ def surprising(found: Estimate, strata: Strata, places: Ints) -> tuple[Surprise,
         change = abs(shift.values[i, j]) - failed
         if prediction == ERROR or answers[i] < needed or change <= 1e-12:
             continue
-        chance = 2.0 * float(ndtr(-change / max(found.deviations[i, j], 1e-300)))
-        if chance < SURPRISING:
-            rates = float(before[i, j]), float(now[i, j])
-            surprises.append(Surprise(label, prediction, *rates, chance))
+        p_value = 2.0 * float(ndtr(-change / max(found.deviations[i, j], 1e-300)))
+        if p_value < SURPRISING:
+            old, new = float(before[i, j]), float(now[i, j])
+            surprises.append(Surprise(label, prediction, old, new, p_value))
     surprises.sort(key=lambda one: (one.chance, -abs(one.new - one.old)))
     return tuple(surprises)

@@ -11,14 +11,9 @@ from math import sqrt
 
 import numpy as np
 
+from masa.inference.residuals import Residuals, entry_variances, net_changes
 from masa.inference.sample import Sample
-from masa.inference.spread import (
-    MOST_PREDICTIONS,
-    PRIOR_ANSWERS,
-    Spread,
-    Spreads,
-    covariance_traces,
-)
+from masa.inference.spread import MOST_PREDICTIONS, Spread, Spreads, covariance_traces
 from masa.records import ERROR, Bools, Codes, Column, Floats, Ints
 from masa.sampling.draws import Draws
 from masa.sampling.kernels.weights import BELIEF, weigh
@@ -225,6 +220,7 @@ class WeightedAnswers:
         These groups (n,) are the user's, not groups of cells.
         """
         gain = self.gain()
+        both = self.variance_weight + self.label_variance_weight
         found: list[tuple[float, Spread] | None] = []
         for number in range(groups):
             mine = group == number
@@ -233,7 +229,6 @@ class WeightedAnswers:
                 found.append(None)
                 continue
             change = float((self.weight[mine] * gain[mine]).sum()) / total
-            both = self.variance_weight + self.label_variance_weight
             variance_weight = np.where(mine, both, 0.0) / total**2
             variance = float((variance_weight * (gain - change) ** 2).sum())
             found.append((change, Spread.of_one(variance_weight, gain, 0.0, variance=variance)))
@@ -249,9 +244,9 @@ class WeightedAnswers:
             kinds, parts = self._residuals_of_label(mine)
             contributions[mine] = sum(part.contributions for part in parts)
             variance[row] = sum(part.total for part in parts) * 0.5 / (len(mine) + 1.0)
-            variance[row, kinds] = _entry_variances(parts)
+            variance[row, kinds] = entry_variances(parts)
             if len(kinds) > MOST_PREDICTIONS:
-                traces[:] = np.nan
+                traces[:] = np.nan  # Unknown, and so are the sums over all labels.
                 continue
             traces += covariance_traces(np.sum([part.covariance() for part in parts], axis=0))
         known = (0.0, 0.0, 0.0)
@@ -263,7 +258,7 @@ class WeightedAnswers:
             np.sqrt(np.maximum(variance, 0.0)),
         )
 
-    def _residuals_of_label(self, mine: Ints) -> "tuple[Ints, list[_Residuals]]":
+    def _residuals_of_label(self, mine: Ints) -> tuple[Ints, list[Residuals]]:
         """Give the kinds of answers of one label (K,), as places in names, and their residuals.
 
         There are residuals around the means of the groups and, where items represent others, also
@@ -278,8 +273,8 @@ class WeightedAnswers:
 
         # The mean of a group: that of its own answers, and the prior as far as they are few.
         size = (len(own), len(kinds))
-        mean = _net_changes(group[changed], new[changed], old[changed], weight[changed], size)
-        mean += _net_changes(
+        mean = net_changes(group[changed], new[changed], old[changed], weight[changed], size)
+        mean += net_changes(
             np.searchsorted(own, self.cell_group[wrong]),
             np.searchsorted(kinds, right),
             np.searchsorted(kinds, was),
@@ -287,15 +282,15 @@ class WeightedAnswers:
             size,
         )
         mean /= (self.answered_weight[own] + self.prior_weight)[:, None]
-        parts = [_Residuals.of(self.variance_weight[mine], new, old, group, mean)]
+        parts = [Residuals.of(self.variance_weight[mine], new, old, group, mean)]
         if self.label_variance_weight.any():
             one_group = np.zeros(len(mine), np.int64)
-            mean = _net_changes(
+            mean = net_changes(
                 one_group[changed], new[changed], old[changed], weight[changed], (1, len(kinds))
             )
             mean /= max(float(weight.sum()), 1e-300)  # Items without a label have no weight.
             label_variance_weight = self.label_variance_weight[mine]
-            parts.append(_Residuals.of(label_variance_weight, new, old, one_group, mean))
+            parts.append(Residuals.of(label_variance_weight, new, old, one_group, mean))
         return kinds, parts
 
     def _matrix_spread(
@@ -393,112 +388,3 @@ def _inside_probability(stratum: Codes, places: Ints, inside: Bools) -> Floats:
     left = size - np.bincount(mine[~inside], minlength=len(size))
     drawn = np.bincount(mine[inside], minlength=len(size))
     return np.asarray(drawn[mine] / np.maximum(left, 1)[mine])
-
-
-def _net_changes(
-    group: Ints, new: Ints, old: Ints, amount: Floats, size: tuple[int, int]
-) -> Floats:
-    """Add up amounts by group and kind (G, K): plus for the new answer, minus for the old one."""
-    result = np.zeros(size)
-    np.add.at(result, (group, new), amount)
-    np.add.at(result, (group, old), -amount)
-    return result
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Residuals:
-    """Residuals of the changes (n,) of one label around the means of groups (G,).
-
-    A change is a vector over the kinds of answers (K,): plus 1 for the new answer and minus 1 for
-    the old one, zero if they are equal.
-    """
-
-    variance_weight: Floats
-    """(n,) what a squared residual of 1 adds to the variance"""
-    new: Ints
-    """(n,)"""
-    old: Ints
-    """(n,)"""
-    mean: Floats
-    """(G, K) of the changes"""
-    contributions: Floats
-    """(n,) what each answer adds to the variance of the matrix"""
-    weighted_changes: Floats
-    """(G, K) the sum of the changes, by variance weight"""
-    group_variance_weight: Floats
-    """(G,) the sum of the variance weights"""
-
-    @classmethod
-    def of(
-        cls, variance_weight: Floats, new: Ints, old: Ints, group: Ints, mean: Floats
-    ) -> "_Residuals":
-        changed = new != old
-        # |change - mean|^2, where |change|^2 is 2 or 0.
-        squares = (mean**2).sum(axis=1)[group] + np.where(
-            changed, 2.0 - 2.0 * (mean[group, new] - mean[group, old]), 0.0
-        )
-        size = (len(mean), mean.shape[1])
-        return cls(
-            variance_weight,
-            new,
-            old,
-            mean,
-            contributions=variance_weight * squares,
-            weighted_changes=_net_changes(
-                group[changed], new[changed], old[changed], variance_weight[changed], size
-            ),
-            group_variance_weight=np.bincount(group, variance_weight, len(mean)).astype(np.float64),
-        )
-
-    @property
-    def total(self) -> float:
-        """The sum of all variance weights."""
-        return float(self.group_variance_weight.sum())
-
-    @property
-    def changes(self) -> Ints:
-        """(K,) how many answers changed to or from each kind."""
-        changed, kinds = self.new != self.old, self.mean.shape[1]
-        return np.bincount(self.new[changed], minlength=kinds) + np.bincount(
-            self.old[changed], minlength=kinds
-        )
-
-    @property
-    def entries(self) -> Floats:
-        """(K,) the variance of each kind of answer."""
-        changed, kinds = self.new != self.old, self.mean.shape[1]
-        square = np.bincount(self.new[changed], self.variance_weight[changed], kinds) + np.bincount(
-            self.old[changed], self.variance_weight[changed], kinds
-        )
-        return np.asarray(
-            square
-            - 2.0 * (self.weighted_changes * self.mean).sum(axis=0)
-            + (self.group_variance_weight[:, None] * self.mean**2).sum(axis=0)
-        )
-
-    def covariance(self) -> Floats:
-        """Give the covariance of the kinds (K, K)."""
-        changed, kinds = self.new != self.old, self.mean.shape[1]
-        new, old, weight = self.new[changed], self.old[changed], self.variance_weight[changed]
-        squares = np.diag(np.bincount(new, weight, kinds) + np.bincount(old, weight, kinds))
-        np.add.at(squares, (new, old), -weight)
-        np.add.at(squares, (old, new), -weight)
-        cross = self.weighted_changes.T @ self.mean
-        means = (self.mean * self.group_variance_weight[:, None]).T @ self.mean
-        return np.asarray(squares - cross - cross.T + means)
-
-
-def _entry_variances(parts: list[_Residuals]) -> Floats:
-    """Give the variance of each entry (K,) of one label, shrunk towards what its changes suggest.
-
-    The few changes of an entry may all have been asked with certainty, and then show no variance.
-    The entry still varies as if they had been met by chance.
-    """
-    total = sum(part.total for part in parts)
-    seen = np.sum([part.entries for part in parts], axis=0)
-    changes, answers = parts[0].changes, len(parts[0].new)
-    expected = total * (changes + 0.5) / (answers + 1.0)
-    shrunk = (changes * np.maximum(seen, 0.0) + PRIOR_ANSWERS * expected) / (
-        changes + PRIOR_ANSWERS
-    )
-    return np.asarray(shrunk)

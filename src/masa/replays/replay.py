@@ -21,7 +21,7 @@ from masa.inference.counts import true_matrix
 from masa.inference.method import Method
 from masa.records import Column, Curve, Floats, Progress, Replay, Shift
 from masa.replays.curve import CurveSearch, cores
-from masa.replays.simulate import ESTIMATORS, MOST_QUERIES, Recording, simulation
+from masa.replays.simulate import ESTIMATORS, MOST_QUERIES, NewAnswers, simulation
 from masa.replays.whole_runs import Noise, WholeRuns
 from masa.sampling.stratified import theory_a
 from masa.settings import Objective, RecordedColumns, ReplaySettings, Settings
@@ -74,7 +74,7 @@ def replay(
         raise UsageError(f"there is no estimator {estimator!r}", hint=f"there are {ESTIMATORS}")
     columns = RecordedColumns(**columns_given)
     if isinstance(data, Dataset):
-        recorded = Recorded.of(data, columns)
+        recorded = RecordedCase.of(data, columns)
     else:
         chosen.check_columns(old=columns.old, group=columns.group)
         recorded = read_recorded(data, columns, progress=progress)
@@ -82,11 +82,11 @@ def replay(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
-    """Recorded answers, and which columns of the data are what."""
+class RecordedCase:
+    """RecordedCase answers, and which columns of the data are what."""
 
     data: Dataset
-    new: Recording
+    new: NewAnswers
     old: BaselineAnswers | None
     old_confidence: str | None
     also: tuple[str, ...]
@@ -95,7 +95,7 @@ class Recorded:
     """where the data's difficulty comes from, in words"""
 
     @classmethod
-    def of(cls, data: Dataset, columns: RecordedColumns) -> "Recorded":
+    def of(cls, data: Dataset, columns: RecordedColumns) -> "RecordedCase":
         """Take the columns that these name from a data set."""
         new = _predictions(data, columns.new)
         new_confidence = _numbers(data, columns.new_confidence)
@@ -108,7 +108,7 @@ class Recorded:
             _predictions(data, name)
         return cls(
             data,
-            Recording(new, new_confidence),
+            NewAnswers(new, new_confidence),
             old,
             columns.old_confidence,
             columns.also,
@@ -138,7 +138,7 @@ class Recorded:
 
 def read_recorded(
     source: "str | Path", columns: RecordedColumns, *, progress: Progress | None = None
-) -> Recorded:
+) -> RecordedCase:
     """Read recorded answers from a file.
 
     The difficulty is a column, else the confidence of the old answers, else there is one level.
@@ -177,7 +177,7 @@ def read_recorded(
     if columns.text is not None and not also and found.column is None:
         data = helped(data, columns.text, progress=progress)
         also, words = (CHEAP,), "the confidence of a cheap model"
-    return Recorded.of(
+    return RecordedCase.of(
         data,
         replace(
             columns,
@@ -195,7 +195,7 @@ def _belongs_to(confidence: str, prediction: str) -> bool:
 
 
 def replayed(
-    recorded: Recorded,
+    recorded: RecordedCase,
     settings: ReplaySettings,
     *,
     estimator: str = "assess",
@@ -253,7 +253,7 @@ def replayed(
     return replace(result, notes=(*result.notes, *_cautions(result, settings.budgets)))
 
 
-def _methods(recorded: Recorded, settings: ReplaySettings) -> tuple[str, ...]:
+def _methods(recorded: RecordedCase, settings: ReplaySettings) -> tuple[str, ...]:
     """Give the methods to replay, those that are named or the usual ones."""
     group = recorded.data.group
     if settings.methods is not None:
@@ -276,7 +276,7 @@ def _methods(recorded: Recorded, settings: ReplaySettings) -> tuple[str, ...]:
 def _with_whole_runs(
     curve: Curve,
     method: Method,
-    recorded: Recorded,
+    recorded: RecordedCase,
     settings: ReplaySettings,
     workers: int | None,
     progress: Progress | None,
@@ -318,7 +318,7 @@ def _with_whole_runs(
 
 
 def _result(
-    recorded: Recorded,
+    recorded: RecordedCase,
     settings: ReplaySettings,
     strata: Strata,
     curves: tuple[Curve, ...],

@@ -12,6 +12,7 @@ from masa.data.strata import Strata, paired_strata
 from masa.inference.counts import recorded_answers, right_entries, true_matrix, true_uncertainty
 from masa.inference.method import BY_SHRUNKEN_STRATA, Method
 from masa.records import Bools, Codes, Column, Floats, Ints
+from masa.replays.recorded_pairs import PairsView, coded
 from masa.sampling import stratified
 from masa.sampling.kernels import drawing
 from masa.sampling.kernels import paired as pairs_kernel
@@ -19,7 +20,6 @@ from masa.sampling.kernels import predictive as predictive_kernel
 from masa.sampling.kernels import shrunken as shrunken_kernel
 from masa.sampling.predictive import changed as how_much_changed
 from masa.sampling.shrunken import designed
-from masa.settings import Objective
 
 MOST_QUERIES = 1_000_000
 """Where the search for the target ends when items may be asked again."""
@@ -87,7 +87,7 @@ class Simulation(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recording:
+class NewAnswers:
     """What the API that is asked answers on every item."""
 
     answers: Column
@@ -97,7 +97,7 @@ class Recording:
 
 def simulation(
     method: Method,
-    new: Recording,
+    new: NewAnswers,
     *,
     estimator: str = "assess",
     replacement: bool = False,
@@ -144,64 +144,6 @@ def _enough(variance: float, strata: Strata, *, target: float, confidence: float
     quantile = max(1.0, NormalDist().inv_cdf((1 + confidence) / 2) ** 2)
     wanted = 1.3 * quantile * variance / target**2 + 4 * len(strata)
     return ceil(min(wanted, MOST_QUERIES))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PairsView:
-    """Old and new answers, laid out for the estimate from pairs."""
-
-    record: pairs_kernel.RecordedPairs
-    right: Bools
-    """(E,) which entries are right answers"""
-
-    @classmethod
-    def of(cls, strata: Strata, old: Column, new: Column, objective: Objective) -> "PairsView":
-        """Lay answers out on strata."""
-        names = tuple(dict.fromkeys((*old.values, *new.values)))
-        width, labels = len(names), strata.labels
-        stratum = strata.of_position.astype(np.int64)
-        old_cell, new_cell = (
-            stratum * width + _coded(column, names)[strata.items] for column in (old, new)
-        )
-        cells = np.unique(np.concatenate((old_cell, new_cell)))
-        cell_stratum, cell_answer = cells // width, cells % width
-        cell_entry = strata.label[cell_stratum].astype(np.int64) * width + cell_answer
-        entries = np.unique(cell_entry)
-        place = {name: code for code, name in enumerate(names)}
-        right = np.full(len(labels), -1, np.int64)
-        for row, label in enumerate(labels):
-            entry = row * width + place.get(label, -1)
-            at = int(np.searchsorted(entries, entry))
-            if label in place and at < len(entries) and entries[at] == entry:
-                right[row] = at
-        before, truth = (
-            true_matrix(strata, column).on(names).values.ravel()[entries] for column in (old, new)
-        )
-        record = pairs_kernel.RecordedPairs(
-            stratum=strata.of_position.astype(np.int32),
-            old_cell=np.searchsorted(cells, old_cell).astype(np.int32),
-            new_cell=np.searchsorted(cells, new_cell).astype(np.int32),
-            cell_entry=np.searchsorted(entries, cell_entry).astype(np.int32),
-            cell_stratum=cell_stratum.astype(np.int32),
-            row=np.searchsorted(entries, np.arange(len(labels) + 1) * width),
-            right=right,
-            before=before,
-            truth=truth,
-            weight=objective.table(labels, names).ravel()[entries],
-            linear=objective.linear,
-            stratum_weight=strata.weight,
-            stratum_size=strata.size,
-            stratum_label=strata.label,
-        )
-        is_right = np.zeros(len(entries), np.bool_)
-        is_right[right[right >= 0]] = True
-        return cls(record, is_right)
-
-
-def _coded(column: Column, names: tuple[str, ...]) -> Codes:
-    """Give the answers of a column as places in these names (N,)."""
-    place = {name: code for code, name in enumerate(names)}
-    return np.array([place[name] for name in column.values], np.int32)[column.codes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -343,7 +285,7 @@ class Shrunk:
         old_codes = np.full(len(strata.items), -1, np.int32)
         if old is not None:
             names = tuple(dict.fromkeys((*new.values, *old.values)))
-            old_codes = _coded(old, names)[strata.items]
+            old_codes = coded(old, names)[strata.items]
         matrix = true_matrix(strata, new).on(names).values
         is_right = [[label == name for name in names] for label in strata.labels]
         pairs, truth, right = None, matrix.ravel(), np.array(is_right, np.bool_).ravel()
@@ -356,7 +298,7 @@ class Shrunk:
             design=designed(
                 strata, names, old=old, objective=method.objective, cost=method.data.cost
             ),
-            new=_coded(new, names)[strata.items],
+            new=coded(new, names)[strata.items],
             old=old_codes,
             pairs=pairs,
             changed=_changed(method, new)[strata.items],
@@ -432,7 +374,7 @@ class Predicted:
         return len(self.audit.truth)
 
     @classmethod
-    def of(cls, method: Method, new: Recording) -> "Predicted":
+    def of(cls, method: Method, new: NewAnswers) -> "Predicted":
         """Lay the items out."""
         layout, features, label = method.layout, method.features, method.data.label
         assert layout is not None and features is not None  # noqa: S101, PT018

@@ -1,7 +1,7 @@
 """Assess an API: what it answers now against what it answered before."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,65 +64,85 @@ async def assess_async(
     asked = as_client(client, data)
     chosen = options(settings, limits, **given)
     spending = checked_spending(asked, budget, money)
-    canary = chosen.settings.canary
-    if spending.queries is not None and canary > spending.queries:
-        raise UsageError(
-            f"the canary is {canary:,} queries and the budget {spending.queries:,}",
-            hint="give a budget no smaller than it",
-        )
+    _check_canary(chosen.settings.canary, spending)
     with opened(chosen.run.store) as store:
-        whole, old = find_baseline(
-            store,
-            data,
-            asked,
-            baseline,
-            name=chosen.run.name,
-            confidence=chosen.settings.old_confidence,
-            force=chosen.run.force,
-        )
-        whole, wanted = with_cheap_model(
-            whole, old, chosen.settings, folder=cache(store, chosen), progress=chosen.run.progress
-        )
-        chosen = chosen._replace(settings=wanted)
-        part, old = narrowed(whole, old)
-        method = Method.of(part, old, wanted)
-        draft = Draft(
-            name=chosen.run.name,
-            kind="assess",
-            settings=_identity(wanted, method, old),
-            comparable=comparable(asked, part),
-            keys=keys(whole),
-            data=whole.fingerprint(),
-            baseline=old.run,
-        )
-        run, notes = choose(store, draft, chosen.run)
+        case = _Case.of(store, data, asked, baseline, chosen)
+        run, notes = choose(store, case.draft(asked, chosen), chosen.run)
         with claimed(store, run):
             session = Session(
                 store,
                 run,
-                part,
+                case.data,
                 asked,
                 chosen.limits,
                 chosen.run.progress,
                 chosen.run.interruptible,
-                notes=(*part.notes, *old.notes, *notes, *method.notes),
+                notes=(*case.data.notes, *case.old.notes, *notes, *case.method.notes),
             )
-            return await _work(session, method, old, spending, chosen)
+            return await _work(session, case, spending, chosen)
 
 
 assess = waiting(assess_async)
 
 
-async def _work(
-    session: Session, method: Method, old: BaselineAnswers, spending: Spending, chosen: Options
-) -> Assessment:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Case:
+    """What an assessment begins with."""
+
+    whole: Dataset
+    """the items that the data and the baseline have in common"""
+    data: Dataset
+    """those of them with a baseline answer, which alone are asked"""
+    old: BaselineAnswers
+    settings: Settings
+    method: Method
+
+    @classmethod
+    def of(
+        cls, store: Store, data: Dataset, client: Client, baseline: Baseline, chosen: Options
+    ) -> "_Case":
+        """Find the baseline and choose the method."""
+        whole, old = find_baseline(
+            store,
+            data,
+            client,
+            baseline,
+            name=chosen.run.name,
+            confidence=chosen.settings.old_confidence,
+            force=chosen.run.force,
+        )
+        whole, settings = with_cheap_model(
+            whole, old, chosen.settings, folder=cache(store, chosen), progress=chosen.run.progress
+        )
+        part, old = narrowed(whole, old)
+        return cls(whole, part, old, settings, Method.of(part, old, settings))
+
+    def draft(self, client: Client, chosen: Options) -> Draft:
+        """Give what the run is, before it has a number."""
+        return Draft(
+            name=chosen.run.name,
+            kind="assess",
+            settings=_identity(self.settings, self.method, self.old),
+            comparable=comparable(client, self.data),
+            keys=keys(self.whole),
+            data=self.whole.fingerprint(),
+            baseline=self.old.run,
+        )
+
+
+def _check_canary(canary: int, spending: Spending) -> None:
+    if spending.queries is not None and canary > spending.queries:
+        raise UsageError(
+            f"the canary is {canary:,} queries and the budget {spending.queries:,}",
+            hint="give a budget no smaller than it",
+        )
+
+
+async def _work(session: Session, case: _Case, spending: Spending, chosen: Options) -> Assessment:
     """Drive a trial with the engine and the journal, conclude, and store the result."""
+    settings, method, old = case.settings, case.method, case.old
     trial = Trial(
-        method,
-        old,
-        Stopping.of(chosen.settings),
-        budget=spending.queries,
-        canary=chosen.settings.canary,
+        method, old, Stopping.of(settings), budget=spending.queries, canary=settings.canary
     )
     # An API that used these labels before and does not now has changed.
     # One that never used them is misread.
@@ -139,9 +159,7 @@ async def _work(
         )
     finally:
         await session.client.close()
-    result, found = conclude(
-        session, worked, method, chosen.settings, trial.looks, chosen.run.sides
-    )
+    result, found = conclude(session, worked, method, settings, trial.looks, chosen.run.sides)
     _close(session, worked, result, found, method)
     return result
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from masa import clients
 from masa.errors import ConfigError, MasaError
-from masa.settings import Budget, Columns, Limits, Settings
+from masa.settings import BudgetSettings, Columns, Limits, Settings
 from masa.settings.run import DEFAULT_STORE, RunSettings
 from masa.settings.setting import Named, read, settings_of
 from masa.settings.tables import SECTIONS
@@ -39,7 +39,7 @@ class Config:
     api: Api | None = None
     apis: Mapping[str, Api] = field(default_factory=dict)
     """more APIs by name, for masa compare"""
-    budget: Budget = field(default_factory=Budget)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
     assess: Settings = field(default_factory=Settings)
     limits: Limits = field(default_factory=Limits)
 

@@ -169,14 +169,7 @@ async def ask(
     asks items a second time. `check_labels` ends the run when none of the first answers is a label
     of the data. `error` gives the current error of the estimate, for those who watch.
     """
-    first: list[Query] = []
-    if not repeat:
-        for sent, answer in answered(session.data, past):
-            source.sent(sent)
-            source.tell(answer)
-        for query in unanswered(session.data, past):
-            source.sent(query)
-            first.append(query)
+    first = [] if repeat else _tell(source, session.data, past)
     budget = Budget(spending.queries, spending.money, past.queries, past.money)
     writer = Journal(session.store, session.run.id, next_number=past.next_number)
     item_keys = keys(session.data)
@@ -221,6 +214,17 @@ async def ask(
         watching.cancel()
         await writer.close()
     return _worked(session, ended, engine.count)
+
+
+def _tell(source: Source, data: Dataset, past: Past) -> list[Query]:
+    """Tell a source what the journal has; give the queries that still wait for an answer."""
+    for sent, answer in answered(data, past):
+        source.sent(sent)
+        source.tell(answer)
+    waiting = list(unanswered(data, past))
+    for query in waiting:
+        source.sent(query)
+    return waiting
 
 
 def _worked(session: Session, stopped: Stopped, count: Count) -> Worked:

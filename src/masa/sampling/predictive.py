@@ -85,7 +85,7 @@ class Predictive:
         return self._last_batch
 
     def should_switch(self) -> bool:
-        """Say whether a batch is complete and labels predict its answers better than old ones do."""
+        """Say whether a batch is complete and labels predict answers better than old answers."""
         if self._waiting is None:
             self._waiting = self._rest_of_batch()
         if self._waiting or not self._answers or self._is_waiting_for_answers:

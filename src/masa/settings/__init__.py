@@ -8,7 +8,7 @@ nothing here is slow to import.
 
 from masa.settings.assess import Settings
 from masa.settings.baseline import BaselineSettings
-from masa.settings.budget import Budget
+from masa.settings.budget import BudgetSettings
 from masa.settings.columns import Columns, RecordedColumns
 from masa.settings.limits import Limits
 from masa.settings.objective import Objective
@@ -18,7 +18,7 @@ from masa.settings.tolerance import Tolerance
 
 __all__ = [
     "BaselineSettings",
-    "Budget",
+    "BudgetSettings",
     "Columns",
     "Limits",
     "Objective",

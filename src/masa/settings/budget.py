@@ -19,7 +19,7 @@ def _money(given: object) -> "float | str | Decimal":
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetSettings:
     """What one run may spend, in calls and in money: `[budget]`."""
 
     queries: int | None = setting(

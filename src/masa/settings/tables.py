@@ -4,14 +4,14 @@ import re
 from pathlib import Path
 
 from masa.settings.assess import Settings
-from masa.settings.budget import Budget
+from masa.settings.budget import BudgetSettings
 from masa.settings.columns import Columns
 from masa.settings.limits import Limits
 from masa.settings.setting import settings_of
 
 SECTIONS: dict[str, type] = {
     "data": Columns,
-    "budget": Budget,
+    "budget": BudgetSettings,
     "limits": Limits,
     "assess": Settings,
 }
