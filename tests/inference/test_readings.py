@@ -586,7 +586,7 @@ def test_a_label_that_an_accepted_run_never_asked_about_is_not_known_from_it(
         assert not again.surprising
         assert again.error_bound is not None
         assert again.error_bound > 6 / 2006
-        assert any("nothing about 1 of the labels ('rare')" in note for note in again.notes)
+        assert any("no answers about 1 of the labels ('rare')" in note for note in again.notes)
 
 
 def test_groups_allow_for_what_failed() -> None:

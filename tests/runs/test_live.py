@@ -973,7 +973,7 @@ def test_a_store_of_an_older_masa_is_brought_up_to_date(tmp_path: Path, server: 
         connection.commit()
     with opened(store) as kept:
         history.accept(kept, found.run)
-    with pytest.raises(masa.UsageError, match="does not say what they stand for"):
+    with pytest.raises(masa.UsageError, match="does not say what they represent"):
         masa.assess(data(), client(server), budget=100, store=store, limits=QUICK)
 
 

@@ -164,7 +164,7 @@ def test_what_the_baseline_has_nothing_of_is_said(tmp_path: Path) -> None:
     assert (found.answers, found.verdict) == (1, "undecided")
     assert found.accuracy_change is not None
     assert found.accuracy_change.high - found.accuracy_change.low > 1.0
-    assert any("nothing about 1 of the groups ('few')" in note for note in found.notes)
+    assert any("no answers about 1 of the groups ('few')" in note for note in found.notes)
 
 
 def test_a_baseline_of_unlabelled_items_alone_is_kept_and_cannot_be_compared_with(

@@ -67,6 +67,8 @@ async def assess_async(
     _check_canary(chosen.settings.canary, spending)
     with opened(chosen.run.store) as store:
         case = _Case.of(store, data, asked, baseline, chosen)
+        # Made before the run is claimed: loading compiled code takes a moment.
+        trial = case.trial(spending)
         run, notes = choose(store, case.draft(asked, chosen), chosen.run)
         with claimed(store, run):
             session = Session(
@@ -79,7 +81,7 @@ async def assess_async(
                 chosen.run.interruptible,
                 notes=(*case.data.notes, *case.old.notes, *notes, *case.method.notes),
             )
-            return await _work(session, case, spending, chosen)
+            return await _work(session, case, trial, spending, chosen.run.sides)
 
 
 assess = waiting(assess_async)
@@ -117,6 +119,16 @@ class _Case:
         part, old = narrowed(whole, old)
         return cls(whole, part, old, settings, Method.of(part, old, settings))
 
+    def trial(self, spending: Spending) -> Trial:
+        """Make the assessment without input and output."""
+        return Trial(
+            self.method,
+            self.old,
+            Stopping.of(self.settings),
+            budget=spending.queries,
+            canary=self.settings.canary,
+        )
+
     def draft(self, client: Client, chosen: Options) -> Draft:
         """Give what the run is, before it has a number."""
         return Draft(
@@ -138,15 +150,13 @@ def _check_canary(canary: int, spending: Spending) -> None:
         )
 
 
-async def _work(session: Session, case: _Case, spending: Spending, chosen: Options) -> Assessment:
+async def _work(
+    session: Session, case: _Case, trial: Trial, spending: Spending, sides: tuple[str, str]
+) -> Assessment:
     """Drive a trial with the engine and the journal, conclude, and store the result."""
-    settings, method, old = case.settings, case.method, case.old
-    trial = Trial(
-        method, old, Stopping.of(settings), budget=spending.queries, canary=settings.canary
-    )
     # An API that used these labels before and does not now has changed.
     # One that never used them is misread.
-    never_used = not set(old.answers.values) & set(session.data.labels)
+    never_used = not set(case.old.answers.values) & set(session.data.labels)
     try:
         worked = await ask(
             session,
@@ -159,8 +169,8 @@ async def _work(session: Session, case: _Case, spending: Spending, chosen: Optio
         )
     finally:
         await session.client.close()
-    result, found = conclude(session, worked, method, settings, trial.looks, chosen.run.sides)
-    _close(session, worked, result, found, method)
+    result, found = conclude(session, worked, case.method, case.settings, trial.looks, sides)
+    _close(session, worked, result, found, case.method)
     return result
 
 
