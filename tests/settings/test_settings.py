@@ -7,7 +7,7 @@ import pytest
 import typer
 
 import masa
-from masa.cli.main import COMMANDS, app
+from masa.cli.main import COMMANDS, make_app
 from masa.runs.config import Config
 from masa.settings import Columns, Limits, ReplaySettings, Settings
 from masa.settings.kinds import mix, number
@@ -82,7 +82,7 @@ def test_the_tables_in_the_docs_are_those_of_the_settings() -> None:
 
 
 def test_help_shows_the_options_in_groups_with_their_defaults() -> None:
-    parser = typer.main.get_command(app)
+    parser = typer.main.get_command(make_app(["assess"]))
     with parser.make_context("masa", ["assess"], resilient_parsing=True) as context:
         command = parser.get_command(context, "assess")  # type: ignore[attr-defined]
         text = command.get_help(context)

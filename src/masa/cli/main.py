@@ -23,16 +23,7 @@ BROKEN_PIPE = 141
 DEFECT = 70
 INTERRUPTED = 130
 
-app = typer.Typer(
-    help="Did the model behind an ML API change, how, and is that better or worse for you?",
-    rich_markup_mode=None,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-
-@app.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -63,8 +54,21 @@ COMMANDS = (
     clients,
     demo,
 )
-for one in COMMANDS:
-    one.add_to(app)
+
+
+def make_app(arguments: list[str]) -> typer.Typer:
+    """Make the parser; only a command that is named gets its options, or starting would be slow."""
+    app = typer.Typer(
+        help="Did the model behind an ML API change, how, and is that better or worse for you?",
+        rich_markup_mode=None,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(start)
+    for command in COMMANDS:
+        command.add_to(app, with_options=command.name in arguments)
+    return app
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
     as_json = "--json" in given
     try:
         # Not app(): it would end an interrupt or a broken pipe with an exit code that is a verdict.
-        parser = typer.main.get_command(app)
+        parser = typer.main.get_command(make_app(given))
         with parser.make_context("masa", given.copy()) as parsed:
             code = parser.invoke(parsed) or 0
         sys.stdout.flush()

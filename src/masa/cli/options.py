@@ -286,13 +286,15 @@ class Command:
     options: tuple[Option, ...]
     body: Body
 
-    def add_to(self, app: typer.Typer) -> None:
-        """Let typer parse it."""
+    def add_to(self, app: typer.Typer, *, with_options: bool = True) -> None:
+        """Let typer parse it; without its options it is only listed, which is faster."""
 
         def run(**values: Any) -> int | None:
             return self.body(Given(self.options, values))
 
-        parameters = [_parameter(option) for option in self.options]
+        parameters = []
+        if with_options:
+            parameters = [_parameter(option) for option in self.options]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         run.__doc__ = self.body.__doc__

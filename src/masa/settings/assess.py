@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from masa.errors import UsageError
 from masa.settings.kinds import Kind, flag, mix, number, one_of, whole
 from masa.settings.objective import Objective
-from masa.settings.setting import check, setting
+from masa.settings.setting import Section, setting
 from masa.settings.tolerance import Tolerance
 
 METHODS = (
@@ -33,8 +33,8 @@ TARGET_ERROR = number(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+@dataclass(frozen=True, eq=False, repr=False)
+class Shared(Section):
     """What assessments and replays of them share."""
 
     levels: int = setting(3, LEVELS, "Difficulty levels inside each label.")
@@ -62,7 +62,7 @@ class Shared:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Settings(Shared):
     """How to assess: what `[assess]` in masa.toml and the options of `masa assess` say.
 
@@ -97,7 +97,7 @@ class Settings(Shared):
     """text, image or sound, and the column of it that a cheap model may be trained on"""
 
     def __post_init__(self) -> None:
-        check(self)
+        Section.__post_init__(self)
         if self.method == "uniform" and self.mix is not None:
             raise UsageError(
                 "the method uniform cannot estimate for another mix of labels",

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from masa.settings.kinds import text, whole
 from masa.settings.run import FILE
-from masa.settings.setting import check, setting
+from masa.settings.setting import Section, setting
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineSettings:
+@dataclass(frozen=True, eq=False, repr=False)
+class BaselineSettings(Section):
     """The options of `masa baseline` besides those of every run."""
 
     repeat: int = setting(
@@ -27,6 +27,3 @@ class BaselineSettings:
     import_confidence: str | None = setting(
         None, text("COL"), "Column with the confidence of those answers."
     )
-
-    def __post_init__(self) -> None:
-        check(self)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from masa.settings.kinds import columns, flag, text
-from masa.settings.setting import check, setting
+from masa.settings.setting import Section, setting
 
 COLUMN = text("COL")
 SEVERAL = columns()
 
 
-@dataclass(frozen=True, slots=True)
-class SharedColumns:
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedColumns(Section):
     """The columns that live assessments and replays share."""
 
     path: str = setting(
@@ -48,11 +48,8 @@ class SharedColumns:
         None, COLUMN, "Column with texts: their words may tell what changed and what is hard."
     )
 
-    def __post_init__(self) -> None:
-        check(self)
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Columns(SharedColumns):
     """Where the labelled items are, and which columns matter: `[data]`."""
 
@@ -70,7 +67,7 @@ class Columns(SharedColumns):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecordedColumns(SharedColumns):
     """Which columns of recorded answers matter in a replay."""
 

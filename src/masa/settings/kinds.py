@@ -1,13 +1,11 @@
 """How the values of settings are read: from a text, from TOML or from Python, to the same value.
 
-A reader raises ValueError; the message says what to give instead.
+A reader raises ValueError; the message says what to give instead. Modules that only readers need
+are imported there: every start of the program imports this one.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +74,8 @@ def number(metavar: str, words: str, low: float, high: float, *, above: bool = F
     """
 
     def read(given: Any) -> float:
+        from decimal import Decimal
+
         if isinstance(given, bool) or not isinstance(given, int | float | str | Decimal):
             raise ValueError(words)
         text = str(given).strip()
@@ -184,6 +184,8 @@ def one_of(metavar: str, *choices: str) -> Kind:
     def read(given: Any) -> str:
         if given in choices:
             return str(given)
+        from difflib import get_close_matches
+
         close = get_close_matches(str(given), choices, 1)
         guess = f"did you mean {close[0]!r}? " if close else ""
         raise ValueError(f"{guess}there are {', '.join(choices)}")
@@ -234,6 +236,8 @@ def _mix(given: Any) -> dict[str, float]:
     if given.endswith(".json"):
         content = Path(given).read_text(encoding="utf-8")
     if content.lstrip().startswith("{"):
+        import json
+
         return _mix(json.loads(content))
     pairs = [part.rpartition("=") for part in content.split(",")]
     for _, equals, share in pairs:

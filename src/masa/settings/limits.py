@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from masa.settings.kinds import number, rate, whole
-from masa.settings.setting import check, setting
+from masa.settings.setting import Section, setting
 
 RATE = rate()
 SECONDS = number("S", "give a number of seconds above 0", low=0.0, high=1e9, above=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+@dataclass(frozen=True, eq=False, repr=False)
+class Limits(Section):
     """How hard an API may be pressed, and how long a failing one is tolerated: `[limits]`."""
 
     concurrency: int = setting(
@@ -36,6 +36,3 @@ class Limits:
     """seconds before a retry at most"""
     longest_call: float = 3700.0
     """seconds after which a client without a time limit of its own is given up"""
-
-    def __post_init__(self) -> None:
-        check(self)

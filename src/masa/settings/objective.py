@@ -1,6 +1,5 @@
 """What to measure: all entries of the shift alike, by weights, or one weighted sum of them."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -109,6 +108,8 @@ class Objective:
 
 def _loaded(given: str) -> Any:
     """Read JSON, written out or in a file."""
+    import json
+
     try:
         if not given.lstrip().startswith("{"):
             given = Path(given).read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from typing import Any
 from masa.errors import UsageError
 from masa.settings.assess import TARGET_ERROR, Shared
 from masa.settings.kinds import Kind, flag, names, number, numbers, one_of, shares, whole
-from masa.settings.setting import check, setting
+from masa.settings.setting import Section, setting
 from masa.settings.tolerance import Tolerance
 
 PAPER_METHODS = ("uniform", "post-stratified", "stratified", "masa", "optimal")
@@ -46,7 +46,7 @@ def _methods(given: Any) -> tuple[str, ...]:
 METHODS_KIND = Kind("NAME", _methods, several=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReplaySettings(Shared):
     """How recorded answers are assessed many times: the options of `masa replay`."""
 
@@ -91,7 +91,7 @@ class ReplaySettings(Shared):
     repeat: int = setting(500, whole("N", 1), "Items asked twice, by which the noise is known.")
 
     def __post_init__(self) -> None:
-        check(self)
+        Section.__post_init__(self)
         alone = self.tolerance != Tolerance() or self.noise is not None or self.strict
         if self.stop is None and alone:
             raise UsageError(
@@ -133,8 +133,8 @@ class ReplaySettings(Shared):
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSettings:
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanSettings(Section):
     """What a plan is to tell: the options of `masa plan` besides those of an assessment."""
 
     methods: tuple[str, ...] | None = setting(
@@ -167,6 +167,3 @@ class PlanSettings:
         None, numbers(), "Numbers of queries to tell the worth of.", default_words="100,500,2000"
     )
     runs: int = setting(100, whole("R", 1, 100_000), "Assessments played per method.")
-
-    def __post_init__(self) -> None:
-        check(self)

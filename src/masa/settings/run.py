@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from masa.settings.kinds import Kind, flag, text, whole
-from masa.settings.setting import check, setting
+from masa.settings.setting import Section, setting
 
 DEFAULT_STORE = Path(".masa") / "masa.db"
 
@@ -19,8 +19,8 @@ def _path(given: Any) -> Path:
 FILE = Kind("FILE", _path)
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+@dataclass(frozen=True, eq=False, repr=False)
+class RunSettings(Section):
     """Where a run is kept, and how it is begun."""
 
     name: str = setting(
@@ -30,6 +30,3 @@ class RunSettings:
     resume: int | None = setting(None, whole("RUN", 0), "Resume this run.")
     fresh: bool = setting(False, flag(), "Begin a new run even if one was not finished.")
     force: bool = setting(False, flag(), "Use a baseline that is not comparable.")
-
-    def __post_init__(self) -> None:
-        check(self)

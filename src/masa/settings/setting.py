@@ -6,7 +6,6 @@ the options of the commands (`cli/options.py`) and the tables in the docs.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from difflib import get_close_matches
 from typing import Any
 
 from masa.errors import UsageError
@@ -24,6 +23,33 @@ class Setting:
     """the option on the command line where it is not called like the field; "-" for none"""
     default: str = ""
     """the default in words, where it is not the field's own"""
+
+
+class Section:
+    """What the classes of settings share: their values are read when they are made.
+
+    Written once here instead of being generated for each, which every start would pay for.
+    """
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def __repr__(self) -> str:
+        """Show what is not the default."""
+        given = [
+            f"{one.name}={getattr(self, one.name)!r}"
+            for one in fields(self)  # type: ignore[arg-type]
+            if getattr(self, one.name) != _default(one)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        mine = fields(self)  # type: ignore[arg-type]
+        return all(getattr(self, one.name) == getattr(other, one.name) for one in mine)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def setting(
@@ -108,6 +134,8 @@ def split(given: Mapping[str, Any], *sections: type) -> list[dict[str, Any]]:
         place = next((place for place, names in enumerate(known) if name in names), None)
         if place is None:
             every = [one for names in known for one in names]
+            from difflib import get_close_matches
+
             close = get_close_matches(name, every, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(every)}"
             raise UsageError(f"there is no setting {name!r}", hint=hint)
