@@ -29,7 +29,7 @@ from fewer import updates
 from masa.data.baseline_answers import BaselineAnswers, evenly_weighted, narrowed
 from masa.data.dataset import Dataset, read
 from masa.inference.counts import true_matrix
-from masa.inference.method import Method, stratified
+from masa.inference.method import Method, build_strata
 from masa.inference.readings import Reader
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial
@@ -246,7 +246,7 @@ def within(case: Case, baseline: str, seed: int, before: Method) -> Case:
             drawn_evenly=False,
         )
     else:
-        strata, _ = stratified(data, None, Settings(), all_items=True)
+        strata, _ = build_strata(data, None, Settings(), all_items=True)
         sampler = Sampler(
             strata, method="optimal", seed=seed + 10**6, uncertainty=np.ones(len(strata))
         )

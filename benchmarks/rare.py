@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import poisson
 
 from masa.inference.spread import Spread, _poisson_limits, _unseen_answers, normal
-from masa.inference.stopping import critical, look_times
+from masa.inference.stopping import critical_value, look_times
 from masa.records import Floats
 
 COUNT = np.arange(150)
@@ -88,7 +88,7 @@ def main() -> None:
         for share in (0.0, 0.2, 0.5):
             rates = held(ends, share)
             print(f"| {name} | {share:.0%} | {min(rates):.3f} | {np.mean(rates):.3f} |")
-    z = critical(look_times(8_000), 10**6, 0.95)
+    z = critical_value(look_times(8_000), 10**6, 0.95)
     hidden = {
         "h of z": _unseen_answers(z) - log(2.0),
         "h as for one look": _unseen_answers(Z) - log(2.0),

@@ -3,14 +3,14 @@
     python benchmarks/same_results.py ../shared/data OTHER_CHECKOUT [CASE ...]
 
 Compared are all numbers of `--json` (the notes are text for people and may be reworded) and the journal: which items were
-asked, in which order, with which inclusion probability, and what their answers weigh. Each checkout's results are kept in a
-temporary folder named after its path and commit, so that a second comparison runs only one of them.
+asked, in which order, with which inclusion probability, and what their answers weigh. Results are kept in
+a temporary folder named after the state of the source files, so that a second comparison runs only what
+changed.
 """
 
 import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -166,9 +166,6 @@ def kept(checkout: Path) -> Path:
 def main() -> int:
     """Compare."""
     data, other, wanted = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), sys.argv[3:]
-    if shutil.which("git") is None:
-        print("note: results are kept by the state of the source files")
-
     def results(checkout: Path, name: str, commands: list[str]) -> Any:
         file = kept(checkout) / f"{name}.json"
         if not file.is_file():

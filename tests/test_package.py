@@ -53,3 +53,10 @@ def test_the_wheel_works_outside_the_checkout(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert '"items": 60' in done.stdout
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    table = page[: page.index("## From data")]
+    for name in masa.__all__:
+        assert f"`{name}`" in table, name

@@ -1,6 +1,5 @@
-"""Each client against a real model: VADER over HTTP, behind a chat endpoint, and as a function."""
+"""Each client against a real model: VADER over HTTP and behind a chat endpoint."""
 
-import asyncio
 import json
 import os
 import re
@@ -14,29 +13,22 @@ from typing import Any
 import pytest
 
 import masa
+from asking import CONTEXT, TEXTS, ask, item
+from command_line import run
 from masa import clients
-from masa.clients import Client, Context
+from masa.clients import Client
 from masa.clients.http import _largest
 from masa.clients.web import MOST
-from server import KEY, VERSION, Server, reviews
-
-LABELS = ("neg", "neu", "pos")
-CONTEXT = Context(LABELS, ("text",), {"K": KEY, "OPENAI_API_KEY": KEY})
-TEXTS = [text for text, _ in reviews(12)]
+from server import KEY, VERSION, Server
 
 
-def item(text: str) -> masa.Item:
-    return masa.Item(0, {"text": text})
-
-
-def ask(client: Client, *texts: str) -> list[masa.Reply]:
-    async def together() -> list[masa.Reply]:
-        try:
-            return list(await asyncio.gather(*(client.ask(item(text)) for text in texts)))
-        finally:
-            await client.close()
-
-    return asyncio.run(together())
+def test_the_clients_are_listed() -> None:
+    assert set(json.loads(run("clients", "--json").stdout)["clients"]) >= {
+        "replay",
+        "http",
+        "openai",
+        "python",
+    }
 
 
 def http(server: Server, **options: Any) -> Client:
@@ -143,9 +135,9 @@ def test_no_credit_is_not_a_rate_limit() -> None:
 
     web = Web(timeout=1, secrets=Secrets({}))
     with pytest.raises(masa.Fatal, match="no credit"):
-        web._refuse(429, {}, b'{"error": {"type": "insufficient_quota"}}')
+        web._raise_for_status(429, {}, b'{"error": {"type": "insufficient_quota"}}')
     with pytest.raises(masa.Refused) as caught:
-        web._refuse(429, {"Retry-After": "7"}, b"slow down")
+        web._raise_for_status(429, {"Retry-After": "7"}, b"slow down")
     assert caught.value.retry_after == 7
 
 
@@ -267,132 +259,6 @@ def test_refusals_and_cut_answers_are_not_labels() -> None:
             None,
             "pos",
         ]
-
-
-def write_module(folder: Path, name: str) -> None:
-    (folder / f"{name}.py").write_text(
-        """
-import asyncio, time
-from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-vader = SentimentIntensityAnalyzer()
-batches = []
-
-def plain(text):
-    score = vader.polarity_scores(text)["compound"]
-    return "pos" if score > 0.05 else "neg" if score < -0.05 else "neu"
-
-async def waiting(text):
-    await asyncio.sleep(0.001)
-    return {"label": plain(text), "confidence": 0.5, "version": "v1", "cost": 0.002}
-
-def many(texts):
-    batches.append(len(texts))
-    return [plain(text) for text in texts]
-
-def few(texts):
-    return ["pos"]
-
-def broken(text):
-    return 1 / 0
-
-def network(text):
-    raise ConnectionResetError("reset by peer")
-
-def hangs(text):
-    time.sleep(2)
-
-def numbers(text):
-    return 3.0
-
-def leaves(text):
-    raise SystemExit(0)
-
-def odd(text):
-    return {"label": "pos", "cost": -1}
-
-async def cancels(text):
-    raise asyncio.CancelledError
-
-constant = 7
-"""
-    )
-
-
-def test_functions_are_clients_sync_async_and_in_batches(server: Server, project: Path) -> None:
-    write_module(project, "mine")
-    expected = [server.label(text) for text in TEXTS]
-    for name, options in (("plain", {}), ("waiting", {}), ("many", {"batch": 5})):
-        client = clients.make(f"python:mine:{name}", {"price": 0.01, **options}, CONTEXT)
-        assert [reply.label for reply in ask(client, *TEXTS)] == expected
-    assert sys.modules["mine"].batches == [5, 5, 2]
-    reply = ask(clients.make("python:mine:waiting", {"price": 0.01}, CONTEXT), "x")[0]
-    assert (reply.confidence, reply.version, reply.cost) == (0.5, "v1", 2_000_000)
-    assert ask(clients.make("python:mine:numbers", {"price": 0.01}, CONTEXT), "x")[0].label == "3"
-
-
-@pytest.mark.parametrize(
-    ("name", "error", "words"),
-    [
-        ("broken", masa.Rejected, "ZeroDivisionError"),
-        ("network", masa.Failed, "ConnectionResetError"),
-        ("hangs", masa.Failed, "no answer in 0.1 s"),
-        ("leaves", masa.Rejected, "SystemExit"),
-        ("odd", masa.Rejected, "not a number"),
-        ("cancels", masa.Rejected, "cancelled itself"),
-    ],
-)
-def test_what_a_function_raises_is_a_failed_call(
-    project: Path, name: str, error: type[Exception], words: str
-) -> None:
-    write_module(project, "mine2")
-    with pytest.raises(error, match=words):
-        ask(
-            clients.make(
-                f"python:mine2:{name}",
-                {"price": 0, "timeout": 0.1 if name == "hangs" else 60},
-                CONTEXT,
-            ),
-            "x",
-        )
-
-
-def test_a_batch_that_gives_too_few_answers_fails(project: Path) -> None:
-    write_module(project, "mine3")
-    with pytest.raises(masa.Rejected, match="one answer per item"):
-        ask(clients.make("python:mine3:few", {"price": 0, "batch": 3}, CONTEXT), "x", "y", "z")
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("python:nowhere:f", "no module 'nowhere'"),
-        ("python:mine4:nothing", "has no 'nothing'"),
-        ("python:mine4:constant", "not a function"),
-        ("python:mine4", "names no function"),
-        ("python:syntax:f", "cannot be imported"),
-        ("htpp", "no client 'htpp'"),
-    ],
-)
-def test_a_client_that_cannot_be_made_says_why(project: Path, name: str, words: str) -> None:
-    write_module(project, "mine4")
-    (project / "syntax.py").write_text("def f(:\n")
-    with pytest.raises(masa.ConfigError, match=words) as caught:
-        clients.make(name, {"price": 0}, CONTEXT)
-    assert caught.value.hint
-
-
-def test_a_function_is_enough_in_a_library_call(server: Server) -> None:
-    texts = reviews(60)
-    data = masa.Dataset.of(
-        [label for _, label in texts],
-        inputs={"text": [text for text, _ in texts]},
-        predictions={"old": ["pos"] * 60},
-    )
-    found = masa.assess(data, server.label, baseline="old", budget=60, store=None)
-    assert found.shift is not None
-    assert found.shift.accuracy.new == pytest.approx(
-        sum(server.label(text) == label for text, label in texts) / 60
-    )
 
 
 class Echo:

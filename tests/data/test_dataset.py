@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 
+import masa
 from masa.data.dataset import Dataset, read
 from masa.data.files import Table
 from masa.errors import DataError
@@ -427,3 +428,11 @@ def test_columns_in_memory_are_checked_too() -> None:
         with pytest.raises(DataError):
             Dataset.of(label, difficulty=difficulty)
     assert len(Dataset.of(np.array([1, 2]).tolist(), predictions={"p": [1, 3]})) == 2
+
+
+def test_a_reserved_name_is_no_answer() -> None:
+    data = Dataset.of(
+        ["a", "b"] * 30, predictions={"old": ["a", "<unlabelled>"] * 30, "new": ["a", "b"] * 30}
+    )
+    assert data.predictions["old"].values == ("a", "<invalid>")
+    assert masa.assess(data, "replay:new", baseline="old", budget=30, store=None).shift is not None

@@ -9,7 +9,8 @@ from masa.data.strata import Strata
 from masa.errors import DataError
 from masa.inference.counts import estimated_matrix, stratum_reports, true_matrix, true_uncertainty
 from masa.records import Answer, Matrix, Shift
-from masa.sampling.stratified import METHODS, Sampler
+from masa.sampling.stratified import Sampler
+from masa.settings.methods import PAPER as METHODS
 
 
 def test_the_true_matrix_counts_pairs() -> None:

@@ -13,7 +13,7 @@ import masa
 from masa.cli.main import main
 from masa.data.baseline_answers import from_column
 from masa.data.dataset import Dataset
-from masa.inference.stopping import FIRST_LOOK, Stopping, critical, look_times
+from masa.inference.stopping import FIRST_LOOK, Stopping, critical_value, look_times
 from masa.replays.whole_runs import WholeRuns
 from masa.settings import Settings
 
@@ -42,14 +42,14 @@ def test_looking_often_costs_what_it_costs_a_random_walk() -> None:
     walk = np.cumsum(rng.standard_normal((4_000, items)), axis=1)
     mean = walk[:, schedule - 1] / schedule - walk[:, -1:] / items
     largest = np.abs(mean / np.sqrt(1 / schedule - 1 / items)).max(axis=1)
-    assert np.mean(largest <= critical(look_times(most), items, 0.95)) == pytest.approx(
+    assert np.mean(largest <= critical_value(look_times(most), items, 0.95)) == pytest.approx(
         0.95, abs=0.01
     )
-    assert critical((50,), 10**9, 0.99) == pytest.approx(2.5758, abs=1e-3)
+    assert critical_value((50,), 10**9, 0.99) == pytest.approx(2.5758, abs=1e-3)
     assert (
-        critical(look_times(1000), 10**9, 0.95)
-        < critical(look_times(1000), 1100, 0.95)
-        < critical(look_times(10_000), 10**9, 0.95)
+        critical_value(look_times(1000), 10**9, 0.95)
+        < critical_value(look_times(1000), 1100, 0.95)
+        < critical_value(look_times(10_000), 10**9, 0.95)
     )
 
 

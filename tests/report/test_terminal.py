@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from rich.console import Console, RenderableType
 
+from command_line import configure, run
 from masa.errors import UsageError
 from masa.records import Curve, Matrix, Point, Replay, Shift
 from masa.report import chart, terminal
+from server import Server
 
 
 def shown(content: RenderableType) -> list[str]:
@@ -100,3 +102,12 @@ def test_a_chart_that_cannot_be_written_is_refused_first(tmp_path: Path) -> None
     for name in ("a.pdf", "nowhere/a.svg", "."):
         with pytest.raises(UsageError, match=r"chart|folder"):
             chart.check(tmp_path / name)
+
+
+def test_labels_cannot_steer_the_terminal(server: Server, project: Path) -> None:
+    configure(project, server)
+    server.change = lambda text, label: "\x1b[31mred\x07" if "lovely" in text else label
+    for words in (("baseline",), ("assess", "--old", "label"), ("history",)):
+        done = run(*words)
+        assert "\x1b" not in done.stdout + done.stderr
+        assert "\x07" not in done.stdout + done.stderr

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import masa
+from live_runs import QUICK, client, data
 from masa.cli.main import main
 from masa.clients.replay import ReplayClient
 from masa.data.baseline_answers import BaselineAnswers, evenly_weighted, narrowed
@@ -17,11 +18,13 @@ from masa.data.strata import Strata
 from masa.inference.counts import true_matrix
 from masa.inference.method import Method
 from masa.records import Answer, Assessment, Column, Query
+from masa.runs.baseline import baseline
 from masa.runs.plan import plan
 from masa.sampling.draws import Draws
 from masa.settings import Settings
 from masa.storage import history
 from masa.storage.store import opened
+from server import Server, strange
 
 ITEMS = 3000
 
@@ -296,3 +299,84 @@ def test_items_without_a_label_do_not_unsettle_those_that_stand_for_others(tmp_p
     assert found.error_bound < 0.1
     assert found.accuracy_change is not None
     assert found.accuracy_change.high - found.accuracy_change.low < 0.06
+
+
+def test_data_that_grew_is_compared_on_the_items_both_have(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(200), client(server), budget=200, store=store, limits=QUICK)
+    found = masa.assess(data(300), client(server), budget=300, store=store, limits=QUICK)
+    assert (found.items, found.answers, found.stopped) == (200, 200, "exhausted")
+    assert "200 items that both have (100 are new, 0 are gone)" in " ".join(found.notes)
+
+
+def test_another_api_or_prompt_is_refused_with_the_reason(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    other = client(server, body={"text": "Please: {text}"})
+    with pytest.raises(masa.UsageError, match="the prompt or body"):
+        masa.assess(data(), other, budget=10, store=store)
+    forced = masa.assess(data(), other, budget=10, store=store, force=True, limits=QUICK)
+    assert "compared all the same" in " ".join(forced.notes)
+
+
+def test_accepting_a_run_makes_its_answers_the_baseline_for_nothing(
+    server: Server, tmp_path: Path
+) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    server.change = strange
+    changed = masa.assess(data(), client(server), budget=300, store=store, limits=QUICK)
+    assert changed.moved == "yes"
+    asked = len(server.requests)
+    with opened(store) as kept:
+        history.accept(kept, changed.run)
+    assert len(server.requests) == asked
+    assert (
+        masa.assess(data(), client(server), budget=300, store=store, limits=QUICK).moved
+        == "no sign"
+    )
+
+
+def test_an_accepted_run_of_chosen_items_stands_for_all(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    server.change = lambda text, label: "neg" if "lovely" in text else label
+    first = masa.assess(data(), client(server), budget=200, store=store, limits=QUICK)
+    assert first.method == "predictive"
+    with opened(store) as kept:
+        history.accept(kept, first.run)
+    same = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK)
+    assert (same.method, same.moved, same.items, same.answers, same.verdict) == (
+        "predictive",
+        "no sign",
+        200,
+        200,
+        "undecided",
+    )
+    assert same.shift is not None
+    assert first.shift is not None
+    assert same.shift.accuracy.old == pytest.approx(first.shift.accuracy.new, abs=0.003)
+    server.change = lambda _text, _label: "neu"
+    other = masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, seed=1)
+    assert (other.moved, other.verdict) == ("yes", "changed")
+    with pytest.raises(masa.UsageError, match="chose its items by their answers") as told:
+        masa.assess(data(), client(server), budget=250, store=store, limits=QUICK, method="masa")
+    assert told.value.exit_code == 2
+
+
+def test_an_accepted_run_for_another_mix_is_weighed_anew(server: Server, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    baseline(data(), client(server), budget=300, store=store, limits=QUICK)
+    mix = {"neg": 0.9, "neu": 0.05, "pos": 0.05}
+    first = masa.assess(data(), client(server), budget=150, store=store, limits=QUICK, mix=mix)
+    with opened(store) as kept:
+        history.accept(kept, first.run)
+    for wanted in (None, mix, {"neg": 0.05, "neu": 0.05, "pos": 0.9}):
+        found = masa.assess(
+            data(), client(server), budget=250, store=store, limits=QUICK, mix=wanted
+        )
+        assert (found.moved, found.answers) == ("no sign", 150)
+        assert found.shift is not None
+        weight = found.shift.old.values.sum(axis=1)
+        shares = np.bincount(data().label.codes) / 300 if wanted is None else list(wanted.values())
+        assert weight == pytest.approx(shares)

@@ -15,7 +15,7 @@ from masa.inference.counts import recorded_answers, stratum_counts, true_matrix,
 from masa.records import Column, Floats
 from masa.sampling import stratified as sampler
 from masa.sampling.kernels import drawing as kernel
-from masa.sampling.stratified import METHODS
+from masa.settings.methods import PAPER as METHODS
 
 
 @st.composite

@@ -14,7 +14,8 @@ from masa.inference.counts import estimated_matrix, recorded_answers, stratum_re
 from masa.records import Answer, Column, Query
 from masa.sampling import stratified as sampler
 from masa.sampling.kernels import drawing as kernel
-from masa.sampling.stratified import METHODS, Sampler
+from masa.sampling.stratified import Sampler
+from masa.settings.methods import PAPER as METHODS
 
 LIVE = [method for method in METHODS if method != "optimal"]
 

@@ -11,8 +11,8 @@ from masa.cli.main import COMMANDS, make_app
 from masa.runs.config import Config
 from masa.settings import Columns, Limits, ReplaySettings, Settings
 from masa.settings.kinds import mix, number
-from masa.settings.setting import settings_of
-from masa.settings.tables import ONLY_IN_THE_FILE, SECTIONS, with_tables
+from masa.settings.setting import NO_OPTION, settings_of
+from masa.settings.tables import SECTIONS, with_tables
 
 
 def test_a_mix_is_read_from_pairs_json_and_files(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_every_key_of_masa_toml_is_an_option_of_some_command() -> None:
     keys = {option.key for command in COMMANDS for option in command.options if option.key}
     for section, settings in SECTIONS.items():
         for one in settings_of(settings):
-            assert (f"{section}.{one.name}" in keys) is (one.name not in ONLY_IN_THE_FILE)
+            assert (f"{section}.{one.name}" in keys) is (one.option != NO_OPTION)
 
 
 def test_the_tables_in_the_docs_are_those_of_the_settings() -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_commands import configure
 
+from command_line import configure
 from server import Server, database, reviews, strange
 
 MASA = [sys.executable, "-m", "masa"]

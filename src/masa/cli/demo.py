@@ -86,10 +86,7 @@ class Demo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Models:
-    """Both versions of the API, trained on one half of the images.
-
-    The other half to ask about.
-    """
+    """Both versions of the API, trained on some of the images, and the others to ask about."""
 
     images: Floats
     labels: list[int]
@@ -104,10 +101,7 @@ class Models:
 
 
 def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None, quiet: bool = False) -> Demo:
-    """Train, serve, record a baseline, swap the version, assess.
-
-    With the commands a user would type.
-    """
+    """Train, serve, record a baseline, swap the version, assess, by what a user would type."""
     say("training two versions of a model")
     models = trained()
     with tempfile.TemporaryDirectory(prefix="masa-demo-") as name, serving(models) as server:

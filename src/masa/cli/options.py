@@ -19,7 +19,7 @@ from masa.settings import (
 )
 from masa.settings.kinds import Kind, flag, text, whole
 from masa.settings.run import FILE
-from masa.settings.setting import Named, Setting, read, settings_of
+from masa.settings.setting import NO_OPTION, Named, Setting, read, settings_of
 
 GROUPS = ("Data", "API", "Budget", "How sure", "Run", "Output")
 """The headings of the help of a command, in their order."""
@@ -89,7 +89,9 @@ def of_section(
 ) -> tuple[Option, ...]:
     """Give the options for settings of a class: for those that are named, or for all of them."""
     known = {named.name: named for named in settings_of(section)}
-    wanted = names.split() or list(known)
+    wanted = names.split()
+    if not wanted:
+        wanted = [name for name, named in known.items() if named.option != NO_OPTION]
     return tuple(
         Option(
             known[name],
@@ -120,18 +122,8 @@ def own(
     return Option(named, group, key, short, required, argument)
 
 
-DATA = of_section(
-    "Data",
-    Columns,
-    "path label id input old old_confidence also text image sound cost group unlabelled difficulty",
-    key="data",
-)
-RECORDED = of_section(
-    "Data",
-    RecordedColumns,
-    "path label new old id old_confidence new_confidence also text cost group difficulty",
-    required="path label new",
-)
+DATA = of_section("Data", Columns, key="data")
+RECORDED = of_section("Data", RecordedColumns, required="path label new")
 API = (
     own(
         "API",
@@ -141,7 +133,7 @@ API = (
         key="api.client",
     ),
     own("API", "price", text("P"), "Money per call, or 'queries-only'.", key="api.price"),
-    *of_section("API", Limits, "concurrency rate", key="limits"),
+    *of_section("API", Limits, key="limits"),
 )
 BUDGET = (
     *of_section("Budget", BudgetSettings, key="budget"),

@@ -2,7 +2,8 @@
 
 A client is made from its name in masa.toml or on the command line: `replay:COLUMN`,
 `python:module:function`, `http`, `openai`, or one that an installed package offers under the
-entry point group `masa.clients`.
+entry point group `masa.clients`. A client asks once and says what happened; retries, budgets and
+the journal are not its business.
 """
 
 import functools

@@ -82,7 +82,7 @@ class Web:
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError) as exc:
             raise Failed(f"connection lost ({type(exc).__name__})") from exc
         if not 200 <= status < 300:
-            self._refuse(status, received, content)
+            self._raise_for_status(status, received, content)
         try:
             return Response(json.loads(content), received)
         except (ValueError, RecursionError) as exc:
@@ -122,7 +122,7 @@ class Web:
             self._proxies[host] = proxy
         return self._proxies[host]
 
-    def _refuse(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+    def _raise_for_status(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
         """Raise the error that a status means."""
         after = retry_after(headers)
         said = content[:2000].decode(errors="replace")

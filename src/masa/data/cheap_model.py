@@ -36,7 +36,10 @@ SIDE, BANDS, FRAME = 12, 32, 1024
 """Pixels per side of a thumbnail; frequency bands of a sound; samples per frame of a sound."""
 
 CHEAP = "the cheap model"
-"""The name of the column with its answers."""
+"""The name of the column with its answers. Stored runs are recognised by it: never reworded."""
+
+CHEAP_CONFIDENCE = "the confidence of a cheap model"
+"""The difficulty, in words, where it is the model's confidence. Never reworded either."""
 
 VERSION = "1"
 """Changes with the model: what another version has cached is computed again."""

@@ -10,7 +10,7 @@ from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
 from masa.data.features import ranks
 from masa.inference.estimate import Estimate
-from masa.inference.readings import Looks
+from masa.inference.readings import StandardErrors
 from masa.inference.sample import Sample
 from masa.inference.spread import normal
 from masa.records import ERROR, Bools, ChangedItem, Codes, Column, Floats, Ints
@@ -67,7 +67,7 @@ def any_change(
     differing: Mapping[int, ChangedItem],
     *,
     confidence: Mapping[int, float] | None = None,
-    looks: Looks | None = None,
+    looks: StandardErrors | None = None,
 ) -> AnyChange:
     """Say whether any answer changed beyond the API's own noise.
 
@@ -97,7 +97,7 @@ def _beyond_noise(
     old: BaselineAnswers,
     compared_to: list[int],
     differing: Mapping[int, ChangedItem],
-    looks: Looks | None,
+    looks: StandardErrors | None,
 ) -> AnyChange:
     """Say whether answers differ more often, or in another way, than by noise alone.
 

@@ -34,7 +34,7 @@ BY_SHRUNKEN_STRATA = ("paired", "adaptive")
 """Methods that draw from strata whose variances are shrunk towards each other."""
 
 BASELINE_CONFIDENCE = "the confidence of the baseline's answers"
-"""What the levels are then. Stored runs are recognised by it: never reworded."""
+"""The difficulty, in words, where it is that. Stored runs are recognised by it: never reworded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,8 +77,9 @@ class Method:
     ) -> "Method":
         """Choose by what is known before anything is asked.
 
-        Every item has a baseline answer, or none has. Replays give the name of a method, the words
-        of the items and the answers that will come; live assessments know none of these beforehand.
+        Every item has a baseline answer, or none has. Replays pass in the name of the method, the
+        words of the items and the answers that will come. A live run takes the name from the
+        settings and the words from the data, and cannot know the new answers.
         """
         wanted = name or settings.method
         others = tuple(_free_answers(data, column) for column in settings.also)
@@ -89,7 +90,7 @@ class Method:
             features = Features(old.answers, old.confidence, others, words)
         chosen, notes = _decided(wanted, features)
         _check(chosen, data, old, settings)
-        strata, difficulty = stratified(data, old, settings)
+        strata, difficulty = build_strata(data, old, settings)
         method = cls(
             name=chosen,
             data=data,
@@ -350,7 +351,7 @@ def _words(data: Dataset) -> Words | None:
     return Words.of(data.item(place).text for place in range(len(data)))
 
 
-def stratified(
+def build_strata(
     data: Dataset, old: BaselineAnswers | None, settings: Settings, *, all_items: bool = False
 ) -> tuple[Strata, str]:
     """Split the items by label and difficulty, and say what the difficulty is."""

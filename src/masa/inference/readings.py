@@ -17,7 +17,7 @@ from masa.settings import Objective
 PRECISION_HALVINGS = 12
 """Halvings in the search for an end of the strict interval of a precision."""
 
-Looks = Callable[[float], float]
+StandardErrors = Callable[[float], float]
 """Gives the number of standard errors of an interval of some confidence, with regard to how often
 it is looked at."""
 
@@ -28,7 +28,9 @@ class Reader:
     Intervals that are read together hold together: each of m has 1/m of the error probability.
     """
 
-    def __init__(self, found: Estimate, confidence: float, looks: Looks | None = None) -> None:
+    def __init__(
+        self, found: Estimate, confidence: float, looks: StandardErrors | None = None
+    ) -> None:
         self._found = found
         self._confidence = confidence
         self._looks = looks or normal

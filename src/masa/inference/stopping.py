@@ -8,7 +8,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from masa.inference.estimate import Estimate
-from masa.inference.readings import Looks, Reader
+from masa.inference.readings import Reader, StandardErrors
 from masa.inference.verdict import shared_confidence, verdict
 from masa.records import Floats
 from masa.settings import Objective, Settings, Tolerance
@@ -51,15 +51,15 @@ class Stopping:
             settings.strict,
         )
 
-    def looks(self, most: int, items: int) -> Looks | None:
-        """Give how many standard errors intervals reach that are looked at until the end.
+    def looks(self, most: int, items: int) -> StandardErrors | None:
+        """Give the function from a confidence to the standard errors that an interval reaches.
 
-        `most` is the number of answers then. None where intervals are looked at once only, or hold
-        at all times anyway.
+        With it intervals hold at all looks up to `most` answers. None where they are looked at once
+        only, or hold at all times anyway.
         """
         if not self.decide or self.strict:
             return None
-        return partial(critical, look_times(most), items)
+        return partial(critical_value, look_times(most), items)
 
     def next_verdict(self, answers: int) -> int | None:
         """Give the number of answers at the next look at the verdict, or None for never."""
@@ -75,7 +75,7 @@ class Stopping:
             return None
         return max(FIRST_LOOK, 3 * strata, answers + 5, ceil(ERROR_GROWTH * answers))
 
-    def verdict(self, found: Estimate, looks: Looks | None) -> str:
+    def verdict(self, found: Estimate, looks: StandardErrors | None) -> str:
         """Give the verdict so far."""
         reader = Reader(found, shared_confidence(self.confidence, self.tolerance), looks)
         return verdict(reader, self.tolerance, self.objective).said
@@ -106,7 +106,7 @@ def _look_after(answers: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def critical(schedule: tuple[int, ...], items: int, confidence: float) -> float:
+def critical_value(schedule: tuple[int, ...], items: int, confidence: float) -> float:
     """Give the bound that a standard normal estimate stays within at all looks.
 
     This is what widens an interval that is looked at more than once. After n of the items an
@@ -114,7 +114,7 @@ def critical(schedule: tuple[int, ...], items: int, confidence: float) -> float:
     look is the root of the ratio of informations. The probability that it stays inside is one
     integral per look (Armitage, McPherson and Rowe 1969).
 
-    >>> round(critical((500,), 10**9, 0.95), 3)
+    >>> round(critical_value((500,), 10**9, 0.95), 3)
     1.96
     """
     information = [1.0 / (1.0 / look - 1.0 / items) for look in schedule if look < items]

@@ -11,7 +11,7 @@ from masa.data.baseline_answers import BaselineAnswers
 from masa.inference.any_change import AnyChange, any_change, differences
 from masa.inference.estimate import Estimate
 from masa.inference.method import Method
-from masa.inference.readings import Looks
+from masa.inference.readings import StandardErrors
 from masa.inference.stopping import Stopping
 from masa.records import ERROR, Answer, ChangedItem, Column, Ints, Query, Stopped
 from masa.sampling.asked import Asked
@@ -34,7 +34,7 @@ class Conclusion:
     """those of them whose answer changed"""
     after_switch: int
     """how many of the answers came after a switch to stratified sampling"""
-    looks: Looks | None
+    looks: StandardErrors | None
     """how far intervals reach that were looked at during the run"""
 
 
@@ -99,7 +99,7 @@ class Trial:
         self._failed += answer.prediction == ERROR
 
     @property
-    def looks(self) -> Looks | None:
+    def looks(self) -> StandardErrors | None:
         """How far intervals reach that are looked at during the run."""
         return self._stopping.looks(self._most, len(self._method.data))
 
@@ -109,7 +109,7 @@ class Trial:
             return "canary"
         answers, strata = len(self.asked.answers), len(self._method.strata)
         if not self._began_looking:
-            # Looks that a resumed run had before are not repeated.
+            # StandardErrors that a resumed run had before are not repeated.
             self._began_looking = True
             self._next_verdict = self._stopping.next_verdict(answers)
             self._next_error = self._stopping.next_error(0, strata)
@@ -176,7 +176,7 @@ class Trial:
 
 
 def conclusion(
-    method: Method, old: BaselineAnswers, asked: Asked, looks: Looks | None
+    method: Method, old: BaselineAnswers, asked: Asked, looks: StandardErrors | None
 ) -> Conclusion:
     """Say what follows from these answers: the same in whatever order they came."""
     places = asked.places()

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from masa.data.strata import Strata
 from masa.inference.estimate import Estimate
-from masa.inference.readings import Looks, Reader
+from masa.inference.readings import Reader, StandardErrors
 from masa.inference.surprises import surprising
 from masa.records import Ints
 from masa.settings import Objective, Tolerance
@@ -60,7 +60,7 @@ def judged(
     tolerance: Tolerance,
     confidence: float,
     objective: Objective | None = None,
-    looks: Looks | None = None,
+    looks: StandardErrors | None = None,
 ) -> dict[str, Any]:
     """Give the fields of an assessment that an estimate decides.
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from masa.records import Curve, Floats, Ints, Point
 from masa.replays.simulate import Outcome, Simulation
 from masa.sampling.kernels import drawing
-from masa.settings.replay import ON_REQUEST
+from masa.settings.methods import SLOW
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class CurveSearch:
         guess = self.simulation.enough(target=self.target, confidence=self.confidence)
         high = min(limit, guess)
         low = max(1, high // 12)
-        if self.method in ON_REQUEST:
+        if self.method in SLOW:
             low, high = self._bracket(high)
         while True:
             grid = _grid(low, high, self.budgets)

@@ -45,8 +45,8 @@ def learned_change(
 ) -> LearnedChange | None:
     """Learn from answers about these items (n,) how they changed since `then`.
 
-    A plan that starts from `now`. Every item has a baseline answer, of then and of now. The model
-    is the one that draws the items of a predictive run; that these were drawn by it makes no
+    It serves a plan that starts from the baseline `now`. Every item has an answer in both. The
+    model is the one that draws the items of a predictive run; that these were drawn by it makes no
     difference to the fit. Nothing is learned from few changes.
     """
     before = then.answers.on(in_order((*then.answers.values, *answers.values)))

@@ -169,9 +169,9 @@ class MadeUpChange:
         )
 
     def remaining_error2(self, share: float) -> float:
-        """Give the squared error that is left when all items are asked.
+        """Give the squared error that is left when all items were asked.
 
-        They represent others.
+        It comes from items that represent others.
         """
         if self.old.weight is None or self.old.extra_variance is None:
             return 0.0
@@ -246,7 +246,7 @@ class MadeUpChange:
     def _log_odds(self) -> Floats:
         """Give the log odds (N,) that each item changes.
 
-        As earlier, or by what usually predicts a change.
+        Those of an earlier change, or what usually predicts one.
         """
         if self.learned is not None:
             return self.learned.log_odds

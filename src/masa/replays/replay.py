@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers
-from masa.data.cheap_model import CHEAP, helped
+from masa.data.cheap_model import CHEAP, CHEAP_CONFIDENCE, helped
 from masa.data.dataset import Dataset, read
 from masa.data.difficulty import beside, choose
 from masa.data.features import Words
@@ -25,8 +25,7 @@ from masa.replays.simulate import ESTIMATORS, MOST_QUERIES, NewAnswers, simulati
 from masa.replays.whole_runs import Noise, WholeRuns
 from masa.sampling.stratified import theory_a
 from masa.settings import Objective, RecordedColumns, ReplaySettings, Settings
-from masa.settings.assess import METHODS
-from masa.settings.replay import NEED_OLD, ON_REQUEST, PAPER_METHODS, REPLAYED, STRICT
+from masa.settings.methods import LIVE, NEED_OLD, PAPER, REPLAYED, SLOW, STRICT
 from masa.settings.setting import split
 
 logger = logging.getLogger(__name__)
@@ -83,7 +82,7 @@ def replay(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedCase:
-    """RecordedCase answers, and which columns of the data are what."""
+    """Recorded answers, and which columns hold what."""
 
     data: Dataset
     new: NewAnswers
@@ -176,7 +175,7 @@ def read_recorded(
     also, words = columns.also, found.words
     if columns.text is not None and not also and found.column is None:
         data = helped(data, columns.text, progress=progress)
-        also, words = (CHEAP,), "the confidence of a cheap model"
+        also, words = (CHEAP,), CHEAP_CONFIDENCE
     return RecordedCase.of(
         data,
         replace(
@@ -211,7 +210,7 @@ def replayed(
     exploration = settings.a
     if isinstance(exploration, str):
         exploration = theory_a(len(strata.labels), settings.levels, budgets[-1])
-    words = recorded.words() if set(ON_REQUEST) & set(names) else None
+    words = recorded.words() if set(SLOW) & set(names) else None
     curves: list[Curve] = []
     method_notes: list[str] = []
     for number, name in enumerate(names):
@@ -246,7 +245,7 @@ def replayed(
                 progress(name, (number + done) / len(names))
 
         curve = search.curve(report)
-        if settings.stop is not None and name in METHODS:
+        if settings.stop is not None and name in LIVE:
             curve = _with_whole_runs(curve, method, recorded, settings, workers, progress)
         curves.append(curve)
     result = _result(recorded, settings, strata, tuple(curves), tuple(method_notes))
@@ -266,8 +265,8 @@ def _methods(recorded: RecordedCase, settings: ReplaySettings) -> tuple[str, ...
     if group is not None:
         return ("predictive",)
     if settings.replacement:
-        return PAPER_METHODS
-    usual = [name for name in REPLAYED if name not in ON_REQUEST]
+        return PAPER
+    usual = [name for name in REPLAYED if name not in SLOW]
     if recorded.old is None:
         usual = [name for name in usual if name not in NEED_OLD]
     return tuple(usual)
@@ -353,10 +352,7 @@ def _result(
 
 
 def _size(shift: Shift, objective: Objective) -> float:
-    """Give the size of a shift by what is to be measured.
-
-    Its weighted norm, or its weighted sum.
-    """
+    """Give the size of a shift: its weighted norm, or its weighted sum where that is measured."""
     weighted = objective.table(shift.new.labels, shift.new.predictions) * shift.values
     if objective.linear:
         return abs(float(weighted.sum()))

@@ -10,10 +10,7 @@ from masa.records import Column
 
 
 def saved_queries(cheap: Cheap, data: Dataset, old: Column) -> float:
-    """Give the share of queries that strata of a cheap model would have saved.
-
-    Against one level per label.
-    """
+    """Give the share of queries that a cheap model's strata would have saved over one level."""
     with_it = adaptive_strata(data.label, cheap.answers, difficulty=cheap.confidence)
     need = [_need(strata, old) for strata in (Strata.build(data.label), with_it)]
     return 1.0 - need[1] / need[0] if need[0] > 0.0 else 0.0

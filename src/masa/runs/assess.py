@@ -8,7 +8,7 @@ from typing import Any
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
 from masa.data.baseline_answers import BaselineAnswers, narrowed
-from masa.data.cheap_model import CHEAP, helped
+from masa.data.cheap_model import CHEAP, CHEAP_CONFIDENCE, helped
 from masa.data.dataset import Dataset
 from masa.errors import UsageError
 from masa.inference.estimate import Estimate
@@ -19,16 +19,13 @@ from masa.records import Assessment, Column, Progress, billionths
 from masa.runs.conclude import conclude, even_weights
 from masa.runs.journalled import keys
 from masa.runs.options import Options, options
-from masa.runs.session import Session, Spending, Worked, ask, choose, claimed, free
+from masa.runs.session import Session, Spending, Worked, ask, choose, claimed, costs_nothing
 from masa.runs.stored_baseline import comparable, find_baseline
 from masa.runs.waiting import waiting
 from masa.settings import Limits, Settings
 from masa.storage import history, journal
 from masa.storage.history import Draft
 from masa.storage.store import Store, opened
-
-CHEAP_CONFIDENCE = "the confidence of a cheap model"
-"""What the levels are then. Stored runs are recognised by it: never reworded."""
 
 Baseline = str | Column | int | None
 
@@ -44,9 +41,9 @@ async def assess_async(
     limits: Limits | None = None,
     **given: Any,
 ) -> Assessment:
-    """Ask the API about items of the data, within a budget.
+    """Ask the API about items of the data, and compare with what it answered before.
 
-    Compare with what it answered before. The client is one of masa's, a function that is given an
+    The client is one of masa's, a function that is given an
     item's text and gives a label, or `replay:COLUMN`. The baseline is a column of the data with the
     old answers, the number of a run in the store, or else the store's own for this name. The budget
     is in queries, in money or both.
@@ -61,21 +58,21 @@ async def assess_async(
     >>> assess(data, "replay:new", baseline="old", budget=80, store=None).verdict
     'changed'
     """
-    asked = as_client(client, data)
+    api = as_client(client, data)
     chosen = options(settings, limits, **given)
-    spending = checked_spending(asked, budget, money)
+    spending = checked_spending(api, budget, money)
     _check_canary(chosen.settings.canary, spending)
     with opened(chosen.run.store) as store:
-        case = _Case.of(store, data, asked, baseline, chosen)
+        case = _Case.of(store, data, api, baseline, chosen)
         # Made before the run is claimed: loading compiled code takes a moment.
         trial = case.trial(spending)
-        run, notes = choose(store, case.draft(asked, chosen), chosen.run)
+        run, notes = choose(store, case.draft(api, chosen), chosen.run)
         with claimed(store, run):
             session = Session(
                 store,
                 run,
                 case.data,
-                asked,
+                api,
                 chosen.limits,
                 chosen.run.progress,
                 chosen.run.interruptible,
@@ -219,7 +216,7 @@ def checked_spending(client: Client, budget: int | None, money: "float | str | N
 
     Money is counted only where there is a price.
     """
-    if budget is None and money is None and not free(client):
+    if budget is None and money is None and not costs_nothing(client):
         raise UsageError(
             "no budget was given",
             hint="give budget= in queries, or money=; len(data) asks every item",
@@ -266,10 +263,7 @@ def _close(
     found: Estimate | None,
     method: Method,
 ) -> None:
-    """Store the result of a finished run.
-
-    What its answers weigh, for later runs that compare with it.
-    """
+    """Store the result of a finished run and the weights of its answers; else mark it paused."""
     if not worked.finished:
         history.pause(session.store, session.run.id, result.stopped)
         return

@@ -4,14 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from masa.clients import Client
 from masa.data.baseline_answers import narrowed
 from masa.data.dataset import Dataset
 from masa.errors import UsageError
 from masa.inference.counts import true_matrix
-from masa.inference.method import stratified
+from masa.inference.method import build_strata
 from masa.inference.spread import share
 from masa.records import ERROR, Answer, Baseline, Column, Floats, Query, amount
 from masa.runs.assess import as_client, checked_spending
@@ -39,9 +37,9 @@ async def baseline_async(
     limits: Limits | None = None,
     **given: Any,
 ) -> Baseline:
-    """Ask the API about every item, or within a budget about a share of each stratum.
+    """Ask the API about items and keep its answers as the baseline.
 
-    Keep that as the baseline.
+    All items are asked, or within a budget the same share of each stratum.
 
     `repeat` items are then asked a second time, to see how often the API contradicts itself.
     Further keywords are `levels`, `seed`, the fields of `Limits` and those of `RunOptions`
@@ -51,12 +49,12 @@ async def baseline_async(
     >>> baseline(data, "replay:api", store=None).matrix.accuracy
     0.5
     """
-    asked = as_client(client, data)
+    api = as_client(client, data)
     chosen = options(None, limits, **given)
-    spending = checked_spending(asked, budget, money)
-    price = asked.price(data.item(0))
+    spending = checked_spending(api, budget, money)
+    price = api.price(data.item(0))
     _check_repeat(repeat, spending, price)
-    strata, difficulty = stratified(data, None, chosen.settings, all_items=True)
+    strata, difficulty = build_strata(data, None, chosen.settings, all_items=True)
     draft = Draft(
         name=chosen.run.name,
         kind="baseline",
@@ -66,7 +64,7 @@ async def baseline_async(
             "difficulty": difficulty,
             "repeat": repeat,
         },
-        comparable=comparable(asked, data),
+        comparable=comparable(api, data),
         keys=keys(data),
         data=data.fingerprint(),
     )
@@ -77,23 +75,18 @@ async def baseline_async(
                 store,
                 run,
                 data,
-                asked,
+                api,
                 chosen.limits,
                 chosen.run.progress,
                 chosen.run.interruptible,
                 notes=(*data.notes, *notes),
             )
             # In proportion to the strata, at least one of each: unbiased whatever the answers are.
-            source = Sampler(
-                strata,
-                method="optimal",
-                seed=chosen.settings.seed,
-                uncertainty=np.ones(len(strata)),
-            )
+            source = Sampler.proportional(strata, seed=chosen.settings.seed)
             try:
                 worked = await _work(session, source, spending, repeat, price)
             finally:
-                await asked.close()
+                await api.close()
             return _close(session, worked)
 
 
@@ -247,7 +240,7 @@ def _concluded(
         notes = (*notes, *odd_answers(data, old.answers))
         if same.labelled[old.places].any():
             same, old = narrowed(same, old)
-            strata, _ = stratified(same, old, Settings(levels=1))
+            strata, _ = build_strata(same, old, Settings(levels=1))
             matrix = true_matrix(strata, old.answers).labelled()
         version, repeated, contradicted = old.version, old.repeated, old.contradicted
     wanted = run.settings.get("repeat", 0)

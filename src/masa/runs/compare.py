@@ -12,7 +12,7 @@ from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.errors import UsageError
 from masa.inference.estimate import by_pairs
-from masa.inference.method import stratified
+from masa.inference.method import build_strata
 from masa.inference.paired import paired
 from masa.inference.verdict import judged
 from masa.records import (
@@ -119,17 +119,12 @@ class _Comparison:
     def of(
         cls, store: Store, data: Dataset, chosen: Options, sides: tuple[str, str]
     ) -> "_Comparison":
-        strata, difficulty = stratified(data, None, chosen.settings)
+        strata, difficulty = build_strata(data, None, chosen.settings)
         return cls(store, data, chosen, sides, strata, difficulty)
 
     async def compared(self, a: Client, b: Client, spending: Spending) -> Assessment:
         """Ask A within half of the budget, then B with what is left."""
-        source = Sampler(
-            self.strata,
-            method="optimal",
-            seed=self.chosen.settings.seed,
-            uncertainty=np.ones(len(self.strata)),
-        )
+        source = Sampler.proportional(self.strata, seed=self.chosen.settings.seed)
         one = await self._ask(a, None, source, _half(spending))
         left = _left(spending, one.worked.past)
         other = None

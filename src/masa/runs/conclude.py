@@ -9,7 +9,7 @@ from masa.data.strata import Strata
 from masa.inference.estimate import Estimate, uniform_queries
 from masa.inference.groups import by_group
 from masa.inference.method import Method
-from masa.inference.readings import Looks
+from masa.inference.readings import StandardErrors
 from masa.inference.spread import normal
 from masa.inference.trial import Conclusion, conclusion
 from masa.inference.verdict import judged
@@ -17,10 +17,8 @@ from masa.records import ERROR, Assessment, Column, Floats, Ints, Versions, amou
 from masa.runs.journalled import asked, version
 from masa.runs.session import Session, Worked
 from masa.settings import Settings
+from masa.settings.methods import ADAPTIVE
 from masa.storage.journal import Past
-
-ADAPTIVE = ("masa", "adaptive", "paired")
-"""Methods that choose strata by their answers."""
 
 MOST_ITEMS = 20
 """Changed items that are named."""
@@ -34,7 +32,7 @@ def conclude(
     worked: Worked,
     method: Method,
     settings: Settings,
-    looks: Looks | None,
+    looks: StandardErrors | None,
     sides: tuple[str, str],
 ) -> tuple[Assessment, Estimate | None]:
     """Give the result of a run, and the estimate that it rests on."""

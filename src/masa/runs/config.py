@@ -45,10 +45,7 @@ class Config:
 
     @classmethod
     def load(cls, path: Path | None = None, flags: Mapping[str, Any] | None = None) -> "Config":
-        """Read a file, or masa.toml if it is there.
-
-        Let flags (`data.label`, ...) override it.
-        """
+        """Read a file, or masa.toml if it is there; flags (`data.label`, ...) override it."""
         file = path
         if file is None and FILE.is_file():
             file = FILE

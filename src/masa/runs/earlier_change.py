@@ -15,9 +15,9 @@ from masa.storage.store import Store
 def learned_from_run(
     store: Store, data: Dataset, now: BaselineAnswers, settings: Settings, run: Run
 ) -> LearnedChange | None:
-    """Learn from an assessment in the store.
+    """Learn from an assessment in the store, for a plan that starts from the present baseline.
 
-    A plan that starts from the baseline answers of now. Both baselines must have all items. Nothing
+    Both baselines must have all items. Nothing
     is learned from an API with noise: which of its answers changed cannot be told.
     """
     try:
@@ -43,7 +43,7 @@ def _baseline_of(
 ) -> tuple[Dataset, BaselineAnswers | None]:
     """Give the baseline answers that a run was compared with.
 
-    None where the data has them no more.
+    None where the data does not have their column any more.
     """
     if run.baseline is not None:
         if run.baseline == now.run:

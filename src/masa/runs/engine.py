@@ -281,7 +281,7 @@ class Engine:
             self._push_back(call, exc.retry_after)
             return self._wait_after(tries.refused, exc.retry_after)
         except Fatal as exc:
-            await self._refused_for_good(call, exc, hold, query, source)
+            await self._fatal(call, exc, hold, query, source)
             return None
         except Failed as exc:
             tries.failed += 1
@@ -311,7 +311,7 @@ class Engine:
         self._width.good()
         self._finish(Answer(query.item, prediction, reply.confidence), source, good=True)
 
-    async def _refused_for_good(
+    async def _fatal(
         self, call: Call, exc: Fatal, hold: Hold, query: Query, source: Source
     ) -> None:
         """Give up the item, or the run: the API refuses to answer about it, or about any."""

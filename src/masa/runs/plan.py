@@ -20,7 +20,7 @@ from masa.replays.made_up_change import (
 from masa.runs.assess import cache, with_cheap_model
 from masa.runs.earlier_change import learned_from_run
 from masa.runs.options import options
-from masa.runs.session import free
+from masa.runs.session import costs_nothing
 from masa.runs.stored_baseline import find_baseline
 from masa.settings import PlanSettings, Settings
 from masa.settings.setting import known_names
@@ -299,7 +299,7 @@ def _cautions(old: BaselineAnswers, run: Run | None, ratio: float) -> list[str]:
 
 def _price(client: Client, data: Dataset) -> float | None:
     """Give what a query costs on average, in money."""
-    if not client.priced or free(client):
+    if not client.priced or costs_nothing(client):
         return None
     some = np.unique(np.linspace(0, len(data) - 1, 500).astype(np.int64)).tolist()
     return sum(client.price(data.item(place)) for place in some) / len(some) / BILLION

@@ -201,7 +201,7 @@ async def ask(
         session.progress,
         error,
     )
-    if check_labels and not free(session.client):
+    if check_labels and not costs_nothing(session.client):
         source = LabelCheck(source, session.data.labels)
     interrupts: AbstractContextManager[None] = nullcontext()
     if session.interruptible:
@@ -257,7 +257,7 @@ def _mostly_failed(past: Past, limits: Limits) -> bool:
     return failed > limits.failures * (len(past.answers) + len(past.unanswered))
 
 
-def free(client: Client) -> bool:
+def costs_nothing(client: Client) -> bool:
     """Say whether asking costs nothing."""
     return isinstance(client, ReplayClient)
 

@@ -8,7 +8,7 @@ from masa.data.baseline_answers import BaselineAnswers, from_column, narrowed
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.errors import MasaError
-from masa.inference.method import Method, stratified
+from masa.inference.method import Method, build_strata
 from masa.records import amount
 from masa.runs.stored_baseline import find_baseline
 from masa.runs.task import Task
@@ -122,16 +122,16 @@ def _baseline(task: Task) -> _Baseline:
 def _strata(task: Task, found: _Baseline) -> tuple[Strata, str, tuple[str, ...]]:
     """Give the strata, the method and its notes."""
     if found.old is None:
-        strata, _ = stratified(found.data, None, task.settings)
+        strata, _ = build_strata(found.data, None, task.settings)
         return strata, task.settings.method, ()
     method = Method.of(found.data, found.old, task.settings)
     return method.strata, method.name, method.notes
 
 
 def worst_price(client: Client, data: Dataset, *, repeat: int = 0) -> int:
-    """Give the most that asking about every item once.
+    """Give the most, in billionths, that asking every item once can cost.
 
-    The dearest ones again, can cost, in billionths.
+    `repeat` items are asked a second time, at worst the dearest ones.
     """
     if not client.priced:
         return 0

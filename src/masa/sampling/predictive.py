@@ -211,9 +211,9 @@ class Predictive:
         return self._read_so_far
 
     def _before(self, number: int) -> tuple[Ints, Floats, Codes, Bools]:
-        """Give the items answered before a batch (n,), how much each changed, what to.
+        """Give the items answered before a batch (n,), how much each changed, and what to.
 
-        Which of all (N,) were asked.
+        Last comes a mask (N,) of all items that were asked before it.
         """
         done = np.zeros(len(self._layout.old), np.bool_)
         if 1 <= self._last_batch < number:

@@ -10,11 +10,7 @@ from masa.data.strata import Strata
 from masa.errors import UsageError
 from masa.records import ERROR, INVALID, Answer, Codes, Column, Floats, Ints, Query, Tally
 from masa.sampling.kernels import drawing as kernel
-
-METHODS = ("uniform", "post-stratified", "stratified", "masa", "optimal")
-
-MOST_EXPLORATION = 1e12
-"""With more, the score of a stratum could exceed that of one that has not been asked twice."""
+from masa.settings.methods import MOST_EXPLORATION, PAPER
 
 SMALLEST_WEIGHT = 1e-300
 """The least weight in the optimal allocation: enough for the first query of a stratum, but not for
@@ -45,7 +41,7 @@ def scheme(
 
     a is how much the paper's rule explores.
     """
-    if method not in METHODS:
+    if method not in PAPER:
         raise _unknown_method(method)
     if not 0.0 <= a <= MOST_EXPLORATION:
         raise UsageError(
@@ -85,8 +81,8 @@ def scheme(
 
 
 def _unknown_method(method: str) -> UsageError:
-    hint = f"the methods are {', '.join(METHODS)}"
-    close = get_close_matches(method, METHODS, 1)
+    hint = f"the methods are {', '.join(PAPER)}"
+    close = get_close_matches(method, PAPER, 1)
     if close:
         hint = f"did you mean {close[0]!r}?"
     return UsageError(f"there is no method {method!r}", hint=hint)
@@ -180,6 +176,14 @@ class Sampler:
         self._drawn = np.zeros(len(self._scheme.design.block_weight), np.int64)
         """(B,) draws from each block, those of items that were asked already included"""
         kernel.plant(self._scheme.design, self._scheme.rule, self._state)
+
+    @classmethod
+    def proportional(cls, strata: Strata, *, seed: int = 0) -> "Sampler":
+        """Draw from the strata in proportion to their weights, at least one item of each.
+
+        That is the optimal allocation where all strata are equally uncertain.
+        """
+        return cls(strata, method="optimal", seed=seed, uncertainty=np.ones(len(strata)))
 
     @property
     def asked(self) -> int:

@@ -5,21 +5,10 @@ from dataclasses import dataclass
 
 from masa.errors import UsageError
 from masa.settings.kinds import Kind, flag, mix, number, one_of, whole
+from masa.settings.methods import LIVE
 from masa.settings.objective import Objective
 from masa.settings.setting import Section, setting
 from masa.settings.tolerance import Tolerance
-
-METHODS = (
-    "auto",
-    "predictive",
-    "paired",
-    "adaptive",
-    "masa",
-    "post-stratified",
-    "stratified",
-    "uniform",
-)
-"""The methods that can ask an API."""
 
 MIX = mix()
 LEVELS = whole("K", 1, 100)
@@ -74,7 +63,7 @@ class Settings(Shared):
     """
 
     method: str = setting(
-        "auto", one_of("NAME", *METHODS), f"How items are chosen: {', '.join(METHODS)}."
+        "auto", one_of("NAME", *LIVE), f"How items are chosen: {', '.join(LIVE)}."
     )
     target_error: float | None = setting(
         None, TARGET_ERROR, "Stop once the error of the shift is at most this: 0.005 or 0.5%."

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from masa.settings.kinds import number, rate, whole
-from masa.settings.setting import Section, setting
+from masa.settings.setting import NO_OPTION, Section, setting
 
 RATE = rate()
 SECONDS = number("S", "give a number of seconds above 0", low=0.0, high=1e9, above=True)
@@ -21,14 +21,20 @@ class Limits(Section):
         6,
         whole("N", 1, 100),
         "Calls about one item that may fail before the item counts as failed.",
+        option=NO_OPTION,
     )
     patience: float = setting(
-        300.0, SECONDS, "Seconds without any answer after which a run stops.", default_words="300"
+        300.0,
+        SECONDS,
+        "Seconds without any answer after which a run stops.",
+        option=NO_OPTION,
+        default_words="300",
     )
     failures: float = setting(
         0.3,
         number("F", "give a share above 0, such as 0.3", low=0.0, high=1.0, above=True),
         "Share of the last 50 items failing for good that stops a run.",
+        option=NO_OPTION,
     )
     first_wait: float = 0.5
     """seconds before the first retry; doubled for each one after it"""

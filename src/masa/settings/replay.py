@@ -6,22 +6,9 @@ from typing import Any
 from masa.errors import UsageError
 from masa.settings.assess import TARGET_ERROR, Shared
 from masa.settings.kinds import Kind, flag, names, number, numbers, one_of, shares, whole
+from masa.settings.methods import GROUPS, MOST_EXPLORATION, NEED_OLD, PAPER, REPLAYED, SLOW, STRICT
 from masa.settings.setting import Section, setting
 from masa.settings.tolerance import Tolerance
-
-PAPER_METHODS = ("uniform", "post-stratified", "stratified", "masa", "optimal")
-"""The methods that the paper compares."""
-REPLAYED = (*PAPER_METHODS, "adaptive", "paired", "predictive", "auto")
-"""The methods that can be replayed, in the order in which they are shown."""
-NEED_OLD = ("paired", "predictive")
-"""Methods that cannot do without the baseline answers."""
-ON_REQUEST = ("predictive", "auto")
-"""Methods that are replayed only where they are named: they take longer."""
-STRICT = ("auto", "predictive")
-"""Methods that have strict intervals."""
-
-MOST_EXPLORATION = 1e12
-"""More would let a score overtake strata that have not been asked twice."""
 
 
 def _exploration(given: Any) -> "float | str":
@@ -55,7 +42,7 @@ class ReplaySettings(Shared):
         METHODS_KIND,
         f"{', '.join(REPLAYED)}; may be repeated.",
         option="--method",
-        default_words="all but the last two, which take longer",
+        default_words=f"all but {' and '.join(SLOW)}, which take longer",
     )
     budgets: tuple[int, ...] | None = setting(
         None, numbers(), "Numbers of queries to report.", default_words="500,1000,2000"
@@ -107,7 +94,7 @@ class ReplaySettings(Shared):
             )
         if self.replacement:
             for name in self.methods or ():
-                if name not in PAPER_METHODS:
+                if name not in PAPER:
                     raise UsageError(
                         f"the method {name} asks each item once",
                         hint="leave out --with-replacement",
@@ -126,7 +113,7 @@ class ReplaySettings(Shared):
                     f"the method {name} needs the old answers",
                     hint="name their column with --old COL",
                 )
-            if group is not None and name not in ("predictive", "auto"):
+            if group is not None and name not in GROUPS:
                 raise UsageError(
                     f"the method {name} does not know groups",
                     hint="use predictive, which needs --old COL",

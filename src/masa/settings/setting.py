@@ -11,6 +11,9 @@ from typing import Any
 from masa.errors import UsageError
 from masa.settings.kinds import Kind
 
+NO_OPTION = "-"
+"""Marks a setting that only masa.toml and Python have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -20,7 +23,7 @@ class Setting:
     help: str
     """one sentence, for the help of a command and for the docs"""
     option: str = ""
-    """the option on the command line where it is not called like the field; "-" for none"""
+    """the option on the command line, where it is not called like the field, or NO_OPTION"""
     default: str = ""
     """the default in words, where it is not the field's own"""
 

@@ -7,7 +7,7 @@ from masa.settings.assess import Settings
 from masa.settings.budget import BudgetSettings
 from masa.settings.columns import Columns
 from masa.settings.limits import Limits
-from masa.settings.setting import settings_of
+from masa.settings.setting import NO_OPTION, settings_of
 
 SECTIONS: dict[str, type] = {
     "data": Columns,
@@ -16,9 +16,6 @@ SECTIONS: dict[str, type] = {
     "assess": Settings,
 }
 """The tables of masa.toml whose keys are settings."""
-
-ONLY_IN_THE_FILE = ("tries", "patience", "failures")
-"""Settings that no command has an option for."""
 
 
 def table(name: str) -> str:
@@ -29,7 +26,7 @@ def table(name: str) -> str:
     """
     rows = [f"| `[{name}]` | meaning | option | default |", "|---|---|---|---|"]
     for one in settings_of(SECTIONS[name]):
-        option = "" if one.name in ONLY_IN_THE_FILE else f"`{one.option}`"
+        option = "" if one.option == NO_OPTION else f"`{one.option}`"
         rows.append(f"| `{one.name}` | {one.setting.help} | {option} | {one.default_words} |")
     return "\n".join(rows)
 

@@ -1,10 +1,12 @@
 """How large a change may be that does not matter."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from masa.errors import UsageError
+from masa.settings.kinds import number
 
 KINDS = ("accuracy", "recall", "precision", "entry", "cost")
 """What a tolerance may be on."""
@@ -21,6 +23,16 @@ class Tolerance:
     """How large a change may be that does not matter, of one quantity or of several."""
 
     limits: Mapping[str, float] = field(default_factory=lambda: {"accuracy": 0.01})
+
+    def __post_init__(self) -> None:
+        known = f"give 0.01, or one of {', '.join(KINDS)} as recall=0.05"
+        if not self.limits:
+            raise UsageError("the tolerance is empty", hint=known)
+        for kind in self.limits:
+            if kind not in KINDS:
+                raise UsageError(f"there is no tolerance on {kind!r}", hint=known)
+        read = {str(kind): _limit(str(kind), value) for kind, value in self.limits.items()}
+        object.__setattr__(self, "limits", read)
 
     @classmethod
     def read(cls, given: "float | str | Mapping[str, Any] | Tolerance | None") -> "Tolerance":
@@ -39,13 +51,7 @@ class Tolerance:
             given = _pairs(given)
         if not isinstance(given, Mapping):
             given = {"accuracy": given}
-        known = f"give 0.01, or one of {', '.join(KINDS)} as recall=0.05"
-        if not given:
-            raise UsageError("the tolerance is empty", hint=known)
-        for kind in given:
-            if kind not in KINDS:
-                raise UsageError(f"there is no tolerance on {kind!r}", hint=known)
-        return cls({str(kind): _limit(str(kind), value) for kind, value in given.items()})
+        return cls(given)
 
     @property
     def words(self) -> str:
@@ -88,13 +94,9 @@ def _limit(kind: str, value: Any) -> float:
     hint, highest = "give a share such as 0.01 or 1%, one point", 1.0
     if kind == "cost":
         hint, highest = "give a number of 0 or more", float("inf")
-    try:
-        text = str(value).strip()
-        limit = float(text.removesuffix("%"))
-        if text.endswith("%"):
-            limit /= 100.0
-    except ValueError as exc:
-        raise UsageError(f"the tolerance on {kind} is {value!r}", hint=hint) from exc
+    limit = -1.0
+    with suppress(ValueError):
+        limit = number("T", hint, 0.0, highest).read(value)
     if not 0.0 <= limit < highest:
-        raise UsageError(f"the tolerance on {kind} is {value}", hint=hint)
+        raise UsageError(f"the tolerance on {kind} is {value!r}", hint=hint)
     return limit

@@ -16,10 +16,10 @@ from typing import Any
 import sqlalchemy as sql
 
 from masa.errors import BusyError, StoreError
+from masa.settings.run import DEFAULT_STORE
 from masa.storage.schema import HEAD, baseline, call, data, metadata, run
 
 __all__ = [
-    "DEFAULT",
     "HEAD",
     "Store",
     "baseline",
@@ -30,8 +30,6 @@ __all__ = [
     "run",
     "translated",
 ]
-
-DEFAULT = Path(".masa") / "masa.db"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +72,7 @@ class Store:
 
 
 @contextmanager
-def opened(path: Path | str | None = DEFAULT, *, make: bool = True) -> Iterator[Store]:
+def opened(path: Path | str | None = DEFAULT_STORE, *, make: bool = True) -> Iterator[Store]:
     """Open a store, created or brought up to date where needed.
 
     With None it is a temporary store that is deleted when it is closed.

@@ -255,11 +255,11 @@ def budget(
     Where nobody can be asked it is refused.
     """
     from masa.records import money_text
-    from masa.runs.session import free
+    from masa.runs.session import costs_nothing
     from masa.runs.validate import worst_price
 
     wanted = task.config.budget
-    paid = [one for one in (task.client, other) if one is not None and not free(one)]
+    paid = [one for one in (task.client, other) if one is not None and not costs_nothing(one)]
     if wanted.queries is not None or wanted.money is not None or not paid:
         return {"budget": wanted.queries, "money": wanted.money}
     most = len(task.data) * len(paid) + repeat

@@ -1,4 +1,4 @@
-"""masa init, validate, baseline, assess and accept as users meet them, against a real server."""
+"""masa baseline, assess and compare as users meet them, against a real server."""
 
 import json
 import os
@@ -6,63 +6,14 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 import time
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from command_line import MASA, configure, run, start, wait_for
 from server import KEY, VERSION, Server, strange
-
-MASA = [sys.executable, "-m", "masa"]
-
-
-def run(*words: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*MASA, *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-def configure(
-    folder: Path,
-    server: Server,
-    *,
-    more: str = "",
-    budget: str = "queries = 300",
-    timeout: float = 20,
-) -> None:
-    (folder / "masa.toml").write_text(
-        f"""
-[data]
-path = "reviews.csv"
-label = "label"
-id = "id"
-input = "text"
-
-[api]
-client = "http"
-url = "{server.url}/classify"
-headers = {{ Authorization = "Bearer ${{SENTIMENT_KEY}}" }}
-body = {{ text = "{{text}}" }}
-label = "result.label"
-confidence = "result.score"
-version = "header:X-Model-Version"
-price = 0.001
-timeout = {timeout}
-{more}
-[budget]
-{budget}
-
-[limits]
-concurrency = 4
-"""
-    )
 
 
 def test_the_whole_way_from_init_to_a_verdict(server: Server, project: Path) -> None:
@@ -204,23 +155,6 @@ def test_without_a_configuration() -> None:
     assert Path(".masa/.gitignore").read_text() == "*\n"
 
 
-def start(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*MASA, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-def wait_for(server: Server, count: int) -> None:
-    deadline = time.monotonic() + 120
-    while len(server.requests) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def test_ctrl_c_stops_cleanly_and_prints_the_command_that_goes_on(
     server: Server, project: Path
 ) -> None:
@@ -331,84 +265,6 @@ def test_a_person_is_asked_before_paid_calls(server: Server, project: Path) -> N
         assert running.returncode == code or code is None
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            '[data]\npath = "reviews.csv"\nlable = "label"\n',
-            ("unknown key 'data.lable'", "did you mean 'label'?"),
-        ),
-        ("[dta]\n", ("unknown key 'dta'", "did you mean 'data'?")),
-        ('[data]\npath = "reviews.csv"\n', ("no column of labels",)),
-        ('[data]\npath = "reviews.csv"\nlabel = "label"\n', ("no API was given",)),
-        (
-            '[data]\npath = "nowhere.csv"\nlabel = "label"\n[api]\nclient = "http"\n',
-            ("nowhere.csv does not exist",),
-        ),
-        (
-            '[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "htp"\n',
-            ("no client 'htp'", "did you mean 'http'?"),
-        ),
-        (
-            '[data]\npath = "reviews.csv"\nlabel = "label"\n[api]\nclient = "http"\n'
-            'url = "http://x/{text}"\nlabel = "a"\nprice = 1\n',
-            ("{text}",),
-        ),
-        ("[data\n", ("is not TOML",)),
-        (
-            '[budget]\nqueries = 0\n[data]\npath = "reviews.csv"\nlabel = "label"\n',
-            ("budget.queries", "1 or more"),
-        ),
-        (
-            '[limits]\nrate = "fast"\n[data]\npath = "reviews.csv"\nlabel = "label"\n',
-            ("limits.rate", "600/min"),
-        ),
-    ],
-)
-def test_bad_configurations_are_explained(project: Path, text: str, words: tuple[str, ...]) -> None:
-    (project / "masa.toml").write_text(text)
-    done = run("validate", "--json")
-    assert done.returncode == 2
-    error = json.loads(done.stdout)["error"]
-    for word in words:
-        assert word in error["message"] + error["hint"]
-    assert error["hint"]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--budget", "0"),
-        ("--budget", "-5"),
-        ("--money", "0"),
-        ("--money", "much"),
-        ("--price", "free"),
-        ("--rate", "0"),
-        ("--concurrency", "0"),
-        ("--levels", "0"),
-        ("--method", "magic"),
-        ("--tolerance", "2"),
-        ("--seed", "x"),
-    ],
-)
-@pytest.mark.usefixtures("project")
-def test_bad_options_are_explained(words: tuple[str, str]) -> None:
-    done = run(
-        "assess",
-        "reviews.csv",
-        "--label",
-        "label",
-        "--old",
-        "label",
-        "--api",
-        "replay:label",
-        *words,
-    )
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) <= 3
-    assert "Traceback" not in done.stderr
-
-
 def test_answers_are_imported_from_a_column_or_another_file(server: Server, project: Path) -> None:
     configure(project, server)
     taken = run("baseline", "--import", "label", "--json")
@@ -421,22 +277,6 @@ def test_answers_are_imported_from_a_column_or_another_file(server: Server, proj
     assessed = run("assess", "--json", "--budget", "100")
     assert "200 items that both have (100 are new, 0 are gone)" in assessed.stderr
     assert run("baseline", "--import", "nothing").returncode == 2
-
-
-def test_the_clients_are_listed() -> None:
-    assert set(json.loads(run("clients", "--json").stdout)["clients"]) >= {
-        "replay",
-        "http",
-        "openai",
-        "python",
-    }
-
-
-@pytest.mark.usefixtures("project")
-def test_accepting_what_is_not_there_is_explained() -> None:
-    done = run("accept", "7")
-    assert done.returncode == 2
-    assert "no store" in done.stderr
 
 
 def test_two_apis_side_by_side(server: Server, project: Path) -> None:
@@ -466,130 +306,3 @@ price = 0.002
         )
         assert recorded["sides"] == ["replay:label", "new"]
         assert run("compare", "api", "nwe").returncode == 2
-
-
-def test_a_finished_run_is_shown_again(server: Server, project: Path) -> None:
-    configure(project, server)
-    first = run("assess", "--old", "label", "--budget", "50")
-    asked = len(server.requests)
-    again = run("report", 1)
-    assert again.returncode == 0
-    assert again.stdout.splitlines()[0] == first.stdout.splitlines()[0]
-    assert json.loads(run("report", 1, "--json").stdout)["run"] == 1
-    assert len(server.requests) == asked
-    assert run("report", 9).returncode == 2
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("assess", "--old", "label", "--budget", "30"),
-        ("baseline", "--budget", "30", "--fresh"),
-        ("history",),
-    ],
-)
-def test_a_reader_who_has_gone_is_not_a_verdict(
-    server: Server, project: Path, words: tuple[str, ...]
-) -> None:
-    configure(project, server)
-    run("baseline", "--budget", "25")
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run(
-        [*MASA, *words], stdout=writer, stderr=subprocess.PIPE, check=False, timeout=120
-    )
-    os.close(writer)
-    assert done.returncode == 141
-
-
-def test_closed_streams_are_not_a_verdict(server: Server, project: Path) -> None:
-    configure(project, server)
-    usual = run("assess", "--old", "label", "--budget", "300").returncode
-    for closed in ("<&-", ">&-", "2>&-"):
-        line = f"{sys.executable} -m masa assess --old label --budget 300 {closed}"
-        assert (
-            subprocess.run(
-                line, shell=True, capture_output=True, timeout=120, check=False
-            ).returncode
-            == usual
-        )
-
-
-def test_a_module_that_ends_the_program_is_not_a_verdict(project: Path) -> None:
-    (project / "leaves.py").write_text("import sys\nsys.exit(0)\n")
-    words = (
-        "assess",
-        "reviews.csv",
-        "--label",
-        "label",
-        "--old",
-        "label",
-        "--input",
-        "text",
-        "--budget",
-        "5",
-        "--price",
-        "0",
-    )
-    done = run(*words, "--api", "python:leaves:f")
-    assert done.returncode == 2
-    assert "cannot be imported" in done.stderr
-
-
-def test_a_function_that_hangs_does_not_keep_the_program(project: Path) -> None:
-    (project / "slow.py").write_text("import time\ndef f(text):\n    time.sleep(300)\n")
-    (project / "masa.toml").write_text(
-        '[data]\npath = "reviews.csv"\nlabel = "label"\nold = "label"\ninput = "text"\n'
-        '[api]\nclient = "python:slow:f"\nprice = 0\ntimeout = 0.2\n[limits]\ntries = 1\n[budget]\nqueries = 30\n'
-    )
-    done = run("assess", timeout=120)
-    assert done.returncode == 3
-    assert "no answer in 0.2 s" in done.stderr
-
-
-def test_labels_cannot_steer_the_terminal(server: Server, project: Path) -> None:
-    configure(project, server)
-    server.change = lambda text, label: "\x1b[31mred\x07" if "lovely" in text else label
-    for words in (("baseline",), ("assess", "--old", "label"), ("history",)):
-        done = run(*words)
-        assert "\x1b" not in done.stdout + done.stderr
-        assert "\x07" not in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("place", ["reviews.csv/x.db", "/proc/x/y.db", "a" * 300 + "/x.db"])
-def test_a_store_that_cannot_be_is_explained(project: Path, place: str) -> None:
-    done = run(
-        "assess",
-        "reviews.csv",
-        "--label",
-        "label",
-        "--old",
-        "label",
-        "--api",
-        "replay:label",
-        "--store",
-        place,
-    )
-    assert done.returncode == 2
-    assert "can be written" in done.stderr
-    assert sorted(file.name for file in project.iterdir()) == ["reviews.csv"]
-
-
-def test_odd_names_of_stores_are_kept_to(project: Path) -> None:
-    for place in ("a?b=c.db", ":memory:", "50% & more.db"):
-        assert (
-            run(
-                "assess",
-                "reviews.csv",
-                "--label",
-                "label",
-                "--old",
-                "label",
-                "--api",
-                "replay:label",
-                "--store",
-                place,
-            ).returncode
-            == 0
-        )
-        assert (project / place).is_file()

@@ -1,0 +1,25 @@
+"""Ask a client as a run does."""
+
+import asyncio
+
+import masa
+from masa.clients import Client, Context
+from server import KEY, reviews
+
+LABELS = ("neg", "neu", "pos")
+CONTEXT = Context(LABELS, ("text",), {"K": KEY, "OPENAI_API_KEY": KEY})
+TEXTS = [text for text, _ in reviews(12)]
+
+
+def item(text: str) -> masa.Item:
+    return masa.Item(0, {"text": text})
+
+
+def ask(client: Client, *texts: str) -> list[masa.Reply]:
+    async def together() -> list[masa.Reply]:
+        try:
+            return list(await asyncio.gather(*(client.ask(item(text)) for text in texts)))
+        finally:
+            await client.close()
+
+    return asyncio.run(together())
