@@ -1,14 +1,13 @@
-"""How often the intervals that `masa assess` shows hold, and how wide they are.
+"""How often the intervals that `masa assess` shows hold, and how wide they are: docs/sure.md.
 
-The table in docs/sure.md. python benchmarks/intervals.py FOLDER [RUNS] [METHOD,...] [CASE,...]
-[BASELINE] FOLDER holds frugalml/, vader/ and llmdrift/
+    python benchmarks/intervals.py FOLDER [RUNS] [METHOD,...] [CASE,...] [BASELINE]
 
-Each run asks as `masa assess --old COL` does, each item once, and is looked at after 500, 1,000 and
-2,000 answers. The cases with old answers of benchmarks/fewer.py; the paper's 12 cases with another
-vendor's answers as the old ones, as after a rewrite; two real updates of VADER without what else is
-known of its texts; 3% of the answers changed at random, evenly or among the least confident fifth,
-or none; and a few right answers that became wrong, all for the worse. Cases are chosen by their
-numbers, or are `all`.
+FOLDER holds frugalml/, vader/ and llmdrift/. Each run asks as `masa assess --old COL` does, each
+item once, and is looked at after 500, 1,000 and 2,000 answers. The cases with old answers of
+benchmarks/fewer.py; the paper's 12 cases with another vendor's answers as the old ones, as after a
+rewrite; two real updates of VADER without what else is known of its texts; 3% of the answers
+changed at random, evenly or among the least confident fifth, or none; and a few right answers that
+became wrong, all for the worse. Cases are chosen by their numbers, or are `all`.
 
 With a BASELINE, such as 2000, the old answers are known of no more than so many items, in
 proportion to the strata, others in each run. With `same:2000` they are those of an assessment with

@@ -1,7 +1,9 @@
 """How fast masa asks, and what it costs in CPU.
 
-Against a server that answers in 50 ms, beside a bare aiohttp loop. python benchmarks/live.py
-throughput at a limit of 500 queries/s, CPU a query, start with a million items
+    python benchmarks/live.py
+
+Throughput at a limit of 500 queries per second against a server that answers in 50 ms, CPU per
+query, both beside a bare aiohttp loop; and the start with a million items.
 """
 
 import argparse

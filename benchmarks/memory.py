@@ -1,7 +1,4 @@
-"""Peak memory of 1,000 labels x 1,000 predictions, 3,000 strata and a budget of 50,000.
-
-A replay, and a live sampler.
-"""
+"""Peak memory of a replay and a live sampler: 1,000 labels and predictions, 50,000 queries."""
 
 import resource
 import subprocess

@@ -1,11 +1,10 @@
-"""How often a change is noticed.
+"""How often a change is noticed, and a false one where there is none, with noise: docs/sure.md.
 
-How often one where there is none, by an API that contradicts itself: docs/sure.md. python
-benchmarks/noise.py FOLDER [RUNS] FOLDER holds frugalml/, vader/ and llmdrift/
+    python benchmarks/noise.py FOLDER [RUNS]
 
-Whole assessments with `auto`. Old and new answers are each, with a small chance, any other one; how
-often is known from 500 items that were asked twice, and from nothing else. Where nothing changed
-the new answers are the old API's.
+FOLDER holds frugalml/, vader/ and llmdrift/. Whole assessments with `auto`. Old and new answers are
+each, with a small probability, any other one; how often is known from 500 items that were asked twice,
+and from nothing else. Where nothing changed the new answers are the old API's.
 """
 
 import sys

@@ -1,12 +1,12 @@
-"""What `masa plan` promises, against what replays of the real change then need.
+"""What `masa plan` promises, against what replays of the real change then need: docs/sure.md.
 
-The table in docs/sure.md. python benchmarks/plan.py FOLDER [RUNS] [CASE,...] FOLDER holds
-frugalml/, vader/ and llmdrift/
+    python benchmarks/plan.py FOLDER [RUNS] [CASE,...]
 
-Twice: the plan knows the old answers and the share of answers that changed and nothing else of the
-change, as before the first update of an API, helped by --changed; and it knows an earlier
-assessment of the same change, of 2,000 answers or of half of all, and not more, for each of three
-such assessments. Last, VADER's second update by an assessment of its first and --changed.
+FOLDER holds frugalml/, vader/ and llmdrift/. Twice: the plan knows the old answers and the share of
+answers that changed and nothing else of the change, as before the first update of an API, helped by
+--changed; and it knows an earlier assessment of the same change, of 2,000 answers or of half of
+all, and not more, for each of three such assessments. Last, VADER's second update by an assessment
+of its first and --changed.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""How the interval for accuracy does with few changes, without an API.
+"""How the interval for accuracy does with few changes, without an API: docs/decisions/0016.
 
-The figures of docs/decisions/0016. python benchmarks/rare.py
+    python benchmarks/rare.py
 
 What got better and what got worse are two Poisson numbers. First, exactly, how often the interval
 holds, over their means and for three shares of changes for the better. Then what `--decide` makes

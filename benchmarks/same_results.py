@@ -1,9 +1,9 @@
-"""Do two checkouts compute the same? Run every method of both on recorded answers and compare results and journals.
+"""Do two checkouts compute the same? Run every method of both and compare results and journals.
 
     python benchmarks/same_results.py ../shared/data OTHER_CHECKOUT [CASE ...]
 
-Compared are all numbers of `--json` (the notes are text for people and may be reworded) and the journal: which items were
-asked, in which order, with which inclusion probability, and what their answers weigh. Results are kept in
+Compared are all numbers of `--json` (notes are text for people and may be reworded) and the journal of
+recorded answers: which items were asked, in which order, with which inclusion probability, and what their answers weigh. Results are kept in
 a temporary folder named after the state of the source files, so that a second comparison runs only what
 changed.
 """
@@ -166,6 +166,7 @@ def kept(checkout: Path) -> Path:
 def main() -> int:
     """Compare."""
     data, other, wanted = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), sys.argv[3:]
+
     def results(checkout: Path, name: str, commands: list[str]) -> Any:
         file = kept(checkout) / f"{name}.json"
         if not file.is_file():

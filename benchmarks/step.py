@@ -1,7 +1,4 @@
-"""Seconds that `predictive` thinks before a batch.
-
-Memory, on a million items with texts of 30 words: for docs/fewer.md.
-"""
+"""Seconds and memory of `predictive` before a batch, on a million texts: docs/fewer.md."""
 
 import resource
 import time

@@ -1,11 +1,10 @@
-"""How assessments end that stop by themselves, and whether they are right when they do.
+"""How assessments end that stop by themselves, and whether they are right then: docs/sure.md.
 
-The table in docs/sure.md. python benchmarks/stopping.py FOLDER [RUNS] [METHOD,...] [target|decide]
-FOLDER holds frugalml/, vader/ and llmdrift/
+    python benchmarks/stopping.py FOLDER [RUNS] [METHOD,...] [target|decide]
 
-The cases with old answers of benchmarks/fewer.py, the paper's 12 cases with another vendor's
-answers as the old ones, as after a rewrite, and an API that did not change; with a budget of 8,000
-queries.
+FOLDER holds frugalml/, vader/ and llmdrift/. The cases with old answers of benchmarks/fewer.py, the
+paper's 12 cases with another vendor's answers as the old ones, as after a rewrite, and an API that
+did not change; with a budget of 8,000 queries.
 """
 
 import sys

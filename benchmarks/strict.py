@@ -1,10 +1,10 @@
-"""Whether strict intervals hold at all times at once, looked at again and again.
+"""Whether strict intervals hold at all times at once, looked at often: docs/sure.md.
 
-The table in docs/sure.md. python benchmarks/strict.py FOLDER [RUNS] [EVERY] [CASE,...] FOLDER holds
-frugalml/, vader/ and llmdrift/
+    python benchmarks/strict.py FOLDER [RUNS] [EVERY] [CASE,...]
 
-Each run is looked at after every EVERY answers until 2,000: a run holds if every interval of every
-look did. Cases are those of benchmarks/intervals.py, chosen by their numbers.
+FOLDER holds frugalml/, vader/ and llmdrift/. Each run is looked at after every EVERY answers until
+2,000: a run holds if every interval of every look did. Cases are those of benchmarks/intervals.py,
+chosen by their numbers.
 """
 
 import sys

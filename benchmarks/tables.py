@@ -1,9 +1,9 @@
-"""Measure the tables of a document anew, each by the command that stands above it.
+"""Measure the tables of a document again, each by the command above it, and write them.
 
-Write them into it. python benchmarks/tables.py DOCUMENT FOLDER [WORD] DOCUMENT is docs/sure.md,
-say; only commands that contain the WORD are run
+    python benchmarks/tables.py DOCUMENT FOLDER [WORD]
 
-All of docs/sure.md takes some hours. A table is replaced as soon as it is there.
+DOCUMENT is docs/sure.md, say; only commands that contain the WORD are run. All of docs/sure.md
+takes some hours. A table is replaced as soon as it is there.
 """
 
 import re

@@ -96,9 +96,9 @@ def test_a_target_is_met_and_no_more() -> None:
 
 
 def test_what_the_journal_knows_may_be_enough(tmp_path: Path) -> None:
-    """A run that goes on after it knew enough does not ask again.
+    """A run that is resumed after it knew enough does not ask again.
 
-    A verdict is not looked at more often for going on.
+    A verdict is not looked at more often for that.
     """
     data, store = api(worse=0.3), tmp_path / "masa.db"
     masa.baseline(data, "replay:old", store=store)
@@ -339,7 +339,7 @@ def test_what_stops_a_run_still_holds_when_it_has_stopped() -> None:
 def test_a_run_keeps_the_canaries_that_it_began_with(
     tmp_path: Path, first: int, second: int
 ) -> None:
-    """However many are wanted when it goes on.
+    """However many are wanted when it is resumed.
 
     All items are asked in the end, and what is said on the way is right.
     """

@@ -62,10 +62,7 @@ def change(data: Dataset, old: str, new: str) -> float:
 
 
 def accepted(data: Dataset, new: str, store: Path, seed: int) -> Assessment:
-    """Assess what changed since a run of chosen items, which was accepted.
-
-    Which was weighed by groups.
-    """
+    """Assess what changed since an accepted run of chosen items, weighed by groups."""
     name = f"accepted {seed}"
     run = masa.assess(
         data,
@@ -214,10 +211,7 @@ def test_runs_are_accepted_again_and_again(tmp_path: Path) -> None:
 
 
 def test_precision_allows_for_labels_of_which_nothing_is_known(tmp_path: Path) -> None:
-    """All items of a label that the baseline lacks were taken for another one.
-
-    Are not any more.
-    """
+    """Items of a label that the baseline lacks were taken for another one, and now are not."""
     label = ["cat"] * 400 + ["dog"] * 400 + ["fox"] * 200
     old = ["cat"] * 400 + ["dog"] * 400 + ["cat"] * 200
     new = ["cat"] * 350 + ["dog"] * 450 + ["fox"] * 200
