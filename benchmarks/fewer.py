@@ -1,6 +1,6 @@
 """How many queries each method needs, with and without old answers: the tables in docs/fewer.md.
 
-    python benchmarks/fewer.py FOLDER [RUNS] [twelve|updates] [all|half] [paper|assess]
+    python benchmarks/fewer.py FOLDER [RUNS] [twelve|updates|estimates] [all|half] [paper|assess]
 
 FOLDER holds frugalml/, vader/ and llmdrift/. Half takes every second item of each case, those on
 which no constant was chosen. Methods that draw from strata are measured with the paper's own
@@ -334,6 +334,28 @@ def table_of_updates(folder: Path, *, runs: int, half: bool, estimator: str) -> 
         )
 
 
+def table_of_estimates(folder: Path, *, runs: int) -> None:
+    """Compare the queries that strata need with the paper's estimate and with the shipped one."""
+    strata = ("post-stratified", "masa", "adaptive", "paired")
+    heads = [f"{name}: {estimate}" for name in strata for estimate in ("paper", "assess")]
+    print(f"| case | error | {' | '.join(heads)} | auto |")
+    print("|---" * (len(heads) + 3) + "|")
+    for update in updates(folder):
+        both = {
+            estimate: {
+                curve.method: curve.queries_for_target
+                for curve in run(
+                    replace(update, methods=strata), runs=runs, estimator=estimate
+                ).curves
+            }
+            for estimate in ("paper", "assess")
+        }
+        auto = run(replace(update, methods=("auto",)), runs=runs).curves[0].queries_for_target
+        cells = [both[estimate][name] for name in strata for estimate in ("paper", "assess")]
+        shown = " | ".join("-" if cell is None else f"{cell:,}" for cell in (*cells, auto))
+        print(f"| {update.name} | {update.target:.3%} | {shown} |", flush=True)
+
+
 def table_of_twelve(folder: Path, *, runs: int, half: bool) -> None:
     methods = ("post-stratified", "masa", "adaptive", "optimal")
     print(f"| case | {' | '.join(methods)} | adaptive against masa |")
@@ -365,6 +387,8 @@ def main() -> None:
     if which[0] in ("twelve", "both"):
         table_of_twelve(folder, runs=runs, half=half)
         print()
+    if which[0] == "estimates":
+        table_of_estimates(folder, runs=runs)
     if which[0] in ("updates", "both"):
         table_of_updates(folder, runs=runs, half=half, estimator=estimator)
 

@@ -14,8 +14,12 @@ import numpy.typing as npt
 from masa.sampling.kernels import shrunken
 from masa.sampling.kernels.drawing import (
     Codes,
+    Design,
     Floats,
     Ints,
+    Recorded,
+    Rule,
+    State,
     advance,
     choose,
     jit,
@@ -24,6 +28,7 @@ from masa.sampling.kernels.drawing import (
     reset,
     uniform,
 )
+from masa.sampling.kernels.shrunken import ShrunkenDesign, ShrunkenState
 
 
 class RecordedPairs(NamedTuple):
@@ -288,7 +293,15 @@ def first_change(order: Ints, changed: npt.NDArray[np.bool_]) -> int:
 
 
 @jit
-def drawn_order(design, recorded, rule, state, seen, key, order: Ints) -> int:  # type: ignore[no-untyped-def]
+def drawn_order(
+    design: Design,
+    recorded: Recorded,
+    rule: Rule,
+    state: State,
+    seen: Codes,
+    key: np.uint64,
+    order: Ints,
+) -> int:
     """Write the positions that a method of the paper asks into order (n,).
 
     Give how many there are.
@@ -302,8 +315,17 @@ def drawn_order(design, recorded, rule, state, seen, key, order: Ints) -> int:  
 
 
 @jit
-def simulate_drawn(  # type: ignore[no-untyped-def]
-    design, recorded, rule, state, record, pairs, keys, checkpoints, errors, sums
+def simulate_drawn(
+    design: Design,
+    recorded: Recorded,
+    rule: Rule,
+    state: State,
+    record: RecordedPairs,
+    pairs: Pairs,
+    keys: npt.NDArray[np.uint64],
+    checkpoints: Ints,
+    errors: npt.NDArray[np.float32],
+    sums: Floats,
 ) -> int:
     """Run one assessment per key with a method of the paper, estimated from pairs.
 
@@ -324,21 +346,19 @@ def simulate_drawn(  # type: ignore[no-untyped-def]
 
 
 @jit
-def restart(design, state) -> None:  # type: ignore[no-untyped-def]
-    """Forget all answers of shrunken strata."""
-    state.issued[:] = 0
-    state.answered[:] = 0
-    state.new[:] = 0
-    state.old[:] = 0
-    state.sums[:] = 0.0
-    for position in range(len(state.order)):
-        state.order[position] = position
-    shrunken.renew(design, state)
-
-
-@jit
-def simulate_shrunken(  # type: ignore[no-untyped-def]
-    design, state, new, old, record, pairs, changed, keys, checkpoints, errors, sums, first
+def simulate_shrunken(
+    design: ShrunkenDesign,
+    state: ShrunkenState,
+    new: Codes,
+    old: Codes,
+    record: RecordedPairs,
+    pairs: Pairs,
+    changed: npt.NDArray[np.bool_],
+    keys: npt.NDArray[np.uint64],
+    checkpoints: Ints,
+    errors: npt.NDArray[np.float32],
+    sums: Floats,
+    first: Ints,
 ) -> int:
     """Run one assessment per key with shrunken strata, estimated from pairs.
 
@@ -349,7 +369,7 @@ def simulate_shrunken(  # type: ignore[no-untyped-def]
     order = np.zeros(most, np.int64)
     total = 0
     for run in range(len(keys)):
-        restart(design, state)
+        shrunken.reset(design, state)
         asked = 0
         while asked < most:
             s = choose(state.tree, state.lead)
