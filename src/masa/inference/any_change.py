@@ -14,6 +14,7 @@ from masa.inference.readings import StandardErrors
 from masa.inference.sample import Sample
 from masa.inference.spread import normal
 from masa.records import ERROR, Bools, ChangedItem, Codes, Column, Floats, Ints
+from masa.sampling.predictive import SAME_CONFIDENCE
 
 FALSE_ALARM_RATE = 0.035
 """How often an API with noise that did not change may be said to have changed."""
@@ -24,9 +25,6 @@ CONFIDENCE_BINS = 5
 FREQUENCY_WEIGHT = 0.9
 """Weight of the score for answers that differ more often than by noise. The score for their
 direction has the rest: the squares of the two weights add up to 1 (decision 0011)."""
-
-SAME = 1e-9
-"""Confidences that differ by no more than this are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,9 @@ def any_change(
         return AnyChange("yes", f"{len(differing):,} of {len(compared_to):,} answers differ")
     if old.confidence_repeats and old.confidence is not None and confidence:
         before = old.confidence
-        changed = sum(abs(before[place] - now) > SAME for place, now in confidence.items())
+        changed = sum(
+            abs(before[place] - now) > SAME_CONFIDENCE for place, now in confidence.items()
+        )
         if changed:
             return AnyChange(
                 "yes",

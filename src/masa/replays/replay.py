@@ -256,9 +256,8 @@ def _methods(recorded: RecordedCase, settings: ReplaySettings) -> tuple[str, ...
     """Give the methods to replay, those that are named or the usual ones."""
     group = recorded.data.group
     if settings.methods is not None:
-        chosen = replace(settings, methods=settings.methods)
         old = None if recorded.old is None else recorded.old.answers.name
-        chosen.check_columns(old=old, group=None if group is None else group.name)
+        settings.check_columns(old=old, group=None if group is None else group.name)
         return settings.methods
     if settings.strict:
         return ("auto",)
