@@ -9,18 +9,21 @@ acquits an API, and after how many queries.
 """
 
 from collections.abc import Callable
-from math import log, sqrt
+from math import hypot, log, sqrt
 
 import numpy as np
 from scipy.stats import poisson
 
-from masa.inference.spread import Spread, _poisson_limits, _unseen_answers, normal
+from masa.inference.estimate import reach
+from masa.inference.share_change import Reach, binomial_limits
+from masa.inference.spread import normal, unseen_answers
 from masa.inference.stopping import critical_value, look_times
 from masa.records import Floats
 
 COUNT = np.arange(150)
 MEANS = np.geomspace(0.05, 60.0, 60)
 RUNS = 200_000
+MANY = 10_000_000.0
 Z = normal(0.95)
 
 Ends = Callable[[int, int, float], tuple[float, float]]
@@ -38,8 +41,17 @@ def earlier(better: int, worse: int, z: float) -> tuple[float, float]:
     return half - aside, half + aside
 
 
+def limits(count: float, far: Reach) -> tuple[float, float]:
+    """Give how much less and how much more a Poisson number may be: a binomial one of many."""
+    less, more = binomial_limits(count / MANY, MANY, far)
+    return MANY * less, MANY * more
+
+
 def now(better: int, worse: int, z: float) -> tuple[float, float]:
-    return Spread(better + worse, 0.0, better=((better, 1.0),), worse=((worse, 1.0),)).ends(0.95, z)
+    """Give the ends of decision 0019."""
+    less_better, more_better = limits(better, reach(0.95, z))
+    less_worse, more_worse = limits(worse, reach(0.95, z))
+    return hypot(less_better, more_worse), hypot(more_better, less_worse)
 
 
 def held(ends: Ends, share: float) -> list[float]:
@@ -62,7 +74,7 @@ def held(ends: Ends, share: float) -> list[float]:
     return found
 
 
-def acquitted(reach: Floats, share: float) -> tuple[float, float]:
+def acquitted(more: Floats, share: float) -> tuple[float, float]:
     """Give how often an API is acquitted of which this share of answers got worse.
 
     After how many queries on average.
@@ -73,7 +85,7 @@ def acquitted(reach: Floats, share: float) -> tuple[float, float]:
     for look in look_times(8_000):
         met += luck.poisson(share * (look - last), RUNS)
         last = look
-        inside = ~done & ((met + reach[np.minimum(met, len(reach) - 1)]) / look < 0.01)
+        inside = ~done & ((met + more[np.minimum(met, len(more) - 1)]) / look < 0.01)
         queries[inside] = look
         done |= inside
     return float(done.mean()), float(queries.mean())
@@ -90,19 +102,18 @@ def main() -> None:
             print(f"| {name} | {share:.0%} | {min(rates):.3f} | {np.mean(rates):.3f} |")
     z = critical_value(look_times(8_000), 10**6, 0.95)
     hidden = {
-        "h of z": _unseen_answers(z) - log(2.0),
-        "h as for one look": _unseen_answers(Z) - log(2.0),
-        "now": _unseen_answers(Z),
+        "h of z": unseen_answers(z) - log(2.0),
+        "h as for one look": unseen_answers(Z) - log(2.0),
+        "now": unseen_answers(Z),
     }
     found = {
-        name: [_poisson_limits(1.05 * k, 1.0, z, h)[0] for k in range(400)]
-        for name, h in hidden.items()
+        name: [limits(1.05 * k, Reach(z, h))[1] for k in range(400)] for name, h in hidden.items()
     }
     found["decision 0014"] = [earlier(0, k, z)[0] for k in range(400)]
     print("\n| interval | got worse | acquitted | queries |\n|---|---|---|---|")
-    for name, reach in found.items():
+    for name, more in found.items():
         for share in (0.0, 0.0101, 0.015):
-            rate, queries = acquitted(np.array(reach), share)
+            rate, queries = acquitted(np.array(more), share)
             print(f"| {name} | {share:.2%} | {rate:.1%} | {queries:,.0f} |")
 
 

@@ -49,9 +49,9 @@ def test_intervals_of_unbiased_methods_hold_as_often_as_they_say(method: str) ->
     for seed in range(runs):
         tally = drawn(strata, new, method=method, queries=150, seed=seed)
         found = estimated_matrix(tally)
-        right += (
-            abs(found.accuracy - truth.accuracy) <= accuracy_spread(tally, strata.size).ends()[0]
-        )
+        right += abs(found.accuracy - truth.accuracy) <= accuracy_spread(
+            tally, strata.size
+        ).half_of_one(1.96)
         distance = float(np.linalg.norm(found.on(truth.predictions).values - truth.values))
         error += distance <= matrix_spread(tally, strata.size).bound()
     assert right / runs >= 0.92
@@ -90,7 +90,9 @@ def test_pairs_are_as_sure_as_they_say_and_no_worse_than_two_estimates(
         a, b = (Column(column.name, column.values, column.codes[places]) for column in (old, new))
         found = paired(strata, places, a, b, all_old=old if known else None)
         held += found.shift.error(true) <= found.matrix.bound()
-        kept += abs(found.shift.accuracy.change - true.accuracy.change) <= found.accuracy.ends()[0]
+        assert found.accuracy is not None
+        half = found.accuracy.half_of_one(1.96)
+        kept += abs(found.shift.accuracy.change - true.accuracy.change) <= half
         pairs.append(found.shift.error(true) ** 2)
         now = estimated_matrix(counted(strata, places, b))
         then = true.old if known else estimated_matrix(counted(strata, places, a))
@@ -117,7 +119,8 @@ def test_an_unchanged_api_is_known_to_be_unchanged_exactly() -> None:
     found = paired(strata, places, said, said, all_old=old)
     assert found.coefficient == 1.0
     assert np.abs(found.shift.values).max() < 1e-15
-    assert 0.0 < found.accuracy.ends()[0] < 0.02
+    assert found.accuracy is not None
+    assert 0.0 < found.accuracy.half_of_one(1.96) < 0.02
 
 
 def test_all_asked_leaves_no_doubt_and_little_asked_leaves_much() -> None:
@@ -140,7 +143,7 @@ def test_alike_answers_are_not_taken_for_certainty() -> None:
         queries=30,
         seed=0,
     )
-    assert 0.02 < accuracy_spread(tally, strata.size).ends()[0] < 0.3
+    assert 0.02 < accuracy_spread(tally, strata.size).half_of_one(1.96) < 0.3
 
 
 def test_shares_of_simple_counts() -> None:
@@ -167,78 +170,6 @@ def test_chance_alone_is_seldom_surprising() -> None:
         wrong += int((z > 1.96).sum())
         total += z.size
     assert 0.005 < wrong / total < 0.08
-
-
-@pytest.mark.parametrize("direction", [1.0, 0.0])
-def test_rare_changes_are_missed_as_often_on_either_side(direction: float) -> None:
-    """Answers are drawn with chances of their own.
-
-    All changes go one way, or as many this way as that.
-    """
-    rng = np.random.default_rng(3)
-    items, runs = 4000, 1500
-    chance = rng.uniform(0.05, 0.1, items)
-    gain = np.where(
-        rng.random(items) < 0.1, 1.0 if direction else rng.choice([-1.0, 1.0], items), 0.0
-    )
-    below = above = 0
-    for _ in range(runs):
-        asked = rng.random(items) < chance
-        q, got = chance[asked], gain[asked]
-        found = float((got / q).sum()) / items
-        spread = Spread.of_one((1.0 - q) / q**2 / items**2, got, 0.0)
-        down, up = spread.ends()
-        below += gain.mean() < found - down
-        above += gain.mean() > found + up
-    assert below / runs <= 0.035
-    assert above / runs <= 0.035
-    assert (below + above) / runs <= 0.06
-
-
-def test_of_no_change_seen_something_is_left_to_doubt() -> None:
-    none = Spread.of_one(np.full(300, 1e-5), np.zeros(300), 0.0)
-    assert none.ends() == pytest.approx(
-        [3.0 * 1e-5**0.5] * 2, rel=0.01
-    )  # As much as a chance of 5% hides.
-    assert Spread.of_one(np.zeros(300), np.ones(300), 0.0).ends() == (0.0, 0.0)  # All was asked.
-
-
-def test_a_difference_leans_the_other_way() -> None:
-    up = Spread.of_one(np.full(10, 1e-5), np.full(10, 1.0), 0.0)
-    assert up.ends()[0] < 0.8 * up.ends()[1]
-    assert (Spread(0.0, 0.0) + up).ends() == pytest.approx(up.ends()[::-1])
-    assert (up + up).ends()[0] == pytest.approx((up + up).ends()[1])
-    assert up.times(-2.0).ends() == pytest.approx([2.0 * end for end in up.ends()[::-1]])
-    assert up.times(-2.0).error2 == pytest.approx(4.0 * up.error2)
-    few, many = (Spread.of_one(np.full(n, 1.0 / n**2), np.zeros(n), 0.0) for n in (8, 500))
-    assert min((few + many).ends()) > few.ends()[0], (
-        "a difference is no surer than its less sure part"
-    )
-
-
-@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
-def test_what_got_better_and_worse_holds_however_rare_it_is(confidence: float) -> None:
-    """Exactly, for two Poisson numbers of any means, one of them perhaps none.
-
-    About as often as it says, and no less by much.
-    """
-    count = np.arange(150)
-    ends = np.array(
-        [
-            [
-                Spread(i + j, 0.0, better=((i, 1.0),), worse=((j, 1.0),)).ends(confidence)
-                for j in count.tolist()
-            ]
-            for i in count.tolist()
-        ]
-    )
-    change = count[:, None] - count[None, :]
-    for part in (0.0, 0.25, 1.0):
-        for mean in np.geomspace(0.05, 80.0, 40):
-            chance = np.outer(poisson.pmf(count, part * mean), poisson.pmf(count, mean))
-            truth = (part - 1.0) * mean
-            held = chance[(change - ends[..., 0] <= truth) & (truth <= change + ends[..., 1])].sum()
-            assert 1.0 - held <= 1.25 * (1.0 - confidence)
 
 
 @pytest.mark.parametrize("many", [1, 3, 30, 1000])

@@ -146,8 +146,11 @@ def nearest_shares(shares: Floats, total: float) -> Floats:
     # excess of the largest shares, of as many as stay positive.
     falling = np.sort(shares)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(shares) + 1)
-    last_positive = np.flatnonzero(falling > excess)[-1]
-    return np.asarray(np.maximum(shares - excess[last_positive], 0.0))
+    positive = np.flatnonzero(falling > excess)
+    if not len(positive):
+        # The total is so small that rounding does not tell it from zero.
+        return np.zeros(len(shares))
+    return np.asarray(np.maximum(shares - excess[positive[-1]], 0.0))
 
 
 def _entries(strata: Strata, answers: Column) -> Ints:

@@ -2,20 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import log
 
 import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers
 from masa.data.strata import Strata
 from masa.inference.confidence_sequence import ConfidenceSequence, in_sequence
-from masa.inference.counts import accuracy_spread, entry_deviations, matrix_spread
+from masa.inference.counts import entry_deviations, matrix_spread
 from masa.inference.inverse_probability import inverse_probability_estimate
 from masa.inference.paired import Paired, paired
 from masa.inference.sample import EntryWeights, Sample, Weights
-from masa.inference.spread import LARGEST, Spread, normal
-from masa.records import ERROR, Column, Floats, Interval, Ints, Matrix, Shift, Tally
+from masa.inference.share_change import Reach, ShareChange
+from masa.inference.spread import LARGEST, Spread, normal, unseen_answers
+from masa.records import ERROR, Bools, Column, Floats, Interval, Ints, Matrix, Shift, Tally
 from masa.sampling.draws import Draws
-from masa.sampling.layout import Layout
+from masa.sampling.layout import ItemCells, Layout
 from masa.sampling.stratified import counted
 
 CERTAIN = Spread(0.0, 0.0)
@@ -28,16 +30,16 @@ class Estimate:
     shift: Shift
     matrix: Spread
     """the error of the whole shift"""
-    accuracy: Spread
-    """the error of the change of accuracy"""
     deviations: Floats
     """(L, P) the standard errors of the entries of the shift"""
-    old_unanswered_share: float = 0.0
-    """the share of all items with labels without answers, where the old matrix is estimated too"""
+    accuracy: Spread | None = None
+    """the error of the change of accuracy, where it is not read off shares"""
+    shares: ShareChange | None = None
+    """the answers and what they represent, where the baseline answers of all items are known"""
+    groups: "tuple[ShareChange, ...]" = ()
+    """the same for each group"""
     uncovered_share: float = 0.0
     """the share of all items whose labels have no baseline answer"""
-    groups: "tuple[tuple[float, Spread] | None, ...]" = ()
-    """by group, the change of its share of right answers, and its error"""
     now: tuple[Sample, ...] = ()
     """the answers with their weights"""
     then: tuple[Sample, ...] = ()
@@ -48,6 +50,8 @@ class Estimate:
     """the share of answers that differ from the baseline, where pairs are known"""
     sequence: ConfidenceSequence | None = None
     """the answers in the order of their draws, where intervals must hold at all times at once"""
+    labels_in_shares: tuple[str, ...] = ()
+    """the labels of the shares, where items without a label are among them"""
     batches: "Callable[[], tuple[Sample, ...]] | None" = None
     """gives the answers of a sequence as batches of one, the form in which weights are stored"""
 
@@ -59,6 +63,7 @@ class Estimate:
             self,
             shift=shift,
             deviations=self.deviations[:count],
+            labels_in_shares=self.shift.new.labels,
             now=tuple(one.take(one.label < count) for one in self.now),
             then=tuple(one.take(one.label < count) for one in self.then),
         )
@@ -77,20 +82,40 @@ class Estimate:
         count as wrong, but all of them may be right; items of labels without an answer may all be
         right, or all wrong.
         """
-        below, above = self.accuracy.ends(confidence, z)
+        if z is None:
+            z = normal(confidence)
         change = self.shift.accuracy.change
-        views = [view for one in self.now if (view := one.by_stratum) is not None]
-        if views:
-            # Adaptive sampling asks the less of a stratum, the more alike its first answers are.
-            # Such a stratum shows few mistakes although it may have many.
-            right = EntryWeights(right_answers(self.shift.new), unseen_max=1.0)
-            careful = sum((view.of(right) for view in views), self._before(right))
-            half = careful.half_width(normal(confidence) if z is None else z)
-            below, above = max(below, half), max(above, half)
+        if self.shares is not None:
+            ends = self.shares.of_answer(self.right_answer, reach(confidence, z))
+            below, above = max(0.0, change - ends.low), max(0.0, ends.high - change)
+        else:
+            below = above = self._half_width(z)
         uncovered = self.uncovered_share * (1.0 + abs(change))
-        below += share_of(ERROR, self.shift.old) + self.old_unanswered_share + uncovered
-        above += share_of(ERROR, self.shift.new) + self.accuracy.unanswered_share + uncovered
+        below += share_of(ERROR, self.shift.old) + uncovered
+        above += share_of(ERROR, self.shift.new) + uncovered
         return self.possible(change, change - below, change + above)
+
+    @property
+    def right_answer(self) -> Ints:
+        """The right answer of each label of the shares, as a place in the predictions, or -1."""
+        code = {name: number for number, name in enumerate(self.shift.new.predictions)}
+        return np.array(
+            [code.get(label, -1) for label in self.labels_in_shares or self.shift.new.labels],
+            np.int64,
+        )
+
+    def _half_width(self, z: float) -> float:
+        """Give the half width of the interval for accuracy where no answer is known of all items.
+
+        Adaptive sampling asks the less of a stratum, the more alike its first answers are. Such a
+        stratum shows few mistakes although it may have many.
+        """
+        assert self.accuracy is not None  # noqa: S101 - there are shares otherwise
+        half = self.accuracy.half_of_one(z)
+        views = [view for one in self.now if (view := one.by_stratum) is not None]
+        right = EntryWeights(right_answers(self.shift.new), unseen_max=1.0)
+        careful = sum((view.of(right) for view in views), self._before(right))
+        return max(half, careful.half_width(z)) + self.accuracy.unanswered_share
 
     def possible(self, change: float, low: float, high: float) -> Interval:
         """Cut an interval for the change of accuracy at what is possible."""
@@ -132,10 +157,14 @@ class Estimate:
         sequence = None
         if self.sequence is not None:
             sequence = self.sequence.of_label(row)
+        shares = None
+        if self.shares is not None:
+            shares = self.shares.of_label(row)
         return replace(
             self,
             now=tuple(one.of_label(row) for one in self.now),
             then=tuple(one.of_label(row) for one in self.then),
+            shares=shares,
             sequence=sequence,
         )
 
@@ -153,6 +182,16 @@ class Estimate:
         return sum((one.of(table) for one in self.then), CERTAIN)
 
 
+def reach(confidence: float, z: float) -> Reach:
+    """Say how far an interval reaches that is z standard errors long.
+
+    Looking more often hides unseen answers no better, so their number does not grow with z beyond
+    what half of the error probability of a single look gives.
+    """
+    unseen = min(unseen_answers(z) - log(2.0), unseen_answers(normal(confidence)))
+    return Reach(z, max(unseen, 0.0))
+
+
 def right_answers(matrix: Matrix) -> Floats:
     """Give 1 for the entries of right answers, 0 for the others (L, P)."""
     return np.array(
@@ -168,7 +207,6 @@ class _NoisyBaseline:
     """
 
     matrix: Spread
-    accuracy: Spread
     deviations: Floats
     """(L, P)"""
     sample: Sample
@@ -178,7 +216,6 @@ class _NoisyBaseline:
         tally = counted(strata, old.places, old.answers)
         return cls(
             matrix_spread(tally, strata.size, finite=False),
-            accuracy_spread(tally, strata.size, finite=False),
             entry_deviations(
                 _on(tally, shift.new.predictions),
                 strata.size,
@@ -229,7 +266,6 @@ def estimate_from_sequence(
     return Estimate(
         shift,
         spread,
-        spread,
         found.deviations(*shift.values.shape),
         differing=found.differing(),
         sequence=found,
@@ -238,23 +274,51 @@ def estimate_from_sequence(
 
 
 def estimate_from_strata(
-    strata: Strata, old: BaselineAnswers, places: Ints, answers: Column, *, finite: bool
+    items: ItemCells,
+    strata: Strata,
+    old: BaselineAnswers,
+    places: Ints,
+    answers: Column,
+    *,
+    finite: bool,
+    adaptive: bool,
 ) -> Estimate:
-    """Estimate the shift from items that were drawn inside strata, by pairs of answers."""
+    """Estimate the shift from items that were drawn inside strata, by pairs of answers.
+
+    Adaptive: strata were chosen by their answers.
+    """
     before = Column(old.answers.name, old.answers.values, old.answers.codes[places])
     if old.weight is not None:
         # What was asked is a sample of all items, in the proportions of the strata.
-        found = by_pairs(paired(strata, places, before, answers, finite=False))
-        return replace(found, uncovered_share=old.uncovered_share)
-    both = paired(strata, places, before, answers, all_old=old.answers, finite=finite)
-    found = Estimate(
-        both.shift,
-        both.matrix,
-        both.accuracy,
-        both.deviations,
-        now=(both.sample,),
-        differing=both.differing,
+        both = paired(strata, places, before, answers, finite=False)
+        found = replace(by_pairs(both), uncovered_share=old.uncovered_share)
+    else:
+        both = paired(strata, places, before, answers, all_old=old.answers, finite=finite)
+        found = _known_before(strata, old, both, finite=finite)
+    stratum = strata.of(places).astype(np.int64)
+    weight, own = both.sample.weight, items.weight[places]
+    shares = ShareChange.of(
+        items,
+        old,
+        found.shift.new.predictions,
+        places,
+        answers,
+        weight=weight,
+        variance=weight * np.maximum(weight - own, 0.0),
+        stratum=stratum if adaptive else None,
+        skips_labels=adaptive,
     )
+    return replace(found, shares=shares, differing=differing_share(shares))
+
+
+def differing_share(shares: ShareChange) -> float:
+    """Estimate the share of answers that differ from the baseline answers."""
+    return shares.differing(Reach(1.0, 1.0)).estimate
+
+
+def _known_before(strata: Strata, old: BaselineAnswers, both: Paired, *, finite: bool) -> Estimate:
+    """Take the change from pairs of answers, where the old answers of all items are known."""
+    found = Estimate(both.shift, both.matrix, both.deviations, now=(both.sample,))
     if finite:
         return found
     noise = _NoisyBaseline.of(strata, old, both.shift)
@@ -264,7 +328,6 @@ def estimate_from_strata(
     return replace(
         found,
         matrix=found.matrix + noise.matrix.times(rest),
-        accuracy=found.accuracy + noise.accuracy.times(rest),
         deviations=np.hypot(found.deviations, rest * noise.deviations),
         then=(sample,),
     )
@@ -275,9 +338,8 @@ def by_pairs(both: Paired) -> Estimate:
     return Estimate(
         both.shift,
         both.matrix,
-        both.accuracy,
         both.deviations,
-        both.accuracy.unanswered_share,
+        both.accuracy,
         now=(both.sample,),
         pairs=True,
         differing=both.differing,
@@ -304,21 +366,37 @@ def estimate_from_batches(
         answers,
         draws,
         old=old.answers,
-        group=group,
         rest=rest,
         finite=finite,
     )
+
+    def shares(only: Bools | None = None) -> ShareChange:
+        return ShareChange.of(
+            layout.item_cells,
+            old,
+            found.shift.new.predictions,
+            places,
+            answers,
+            weight=found.represented.weight,
+            variance=found.represented.within_group,
+            stratum=found.stratum,
+            only=only,
+        )
+
+    groups: tuple[ShareChange, ...] = ()
+    if group is not None:
+        groups = tuple(shares(group.codes == number) for number in range(len(group.values)))
+    all_shares = shares()
     estimate = Estimate(
         found.shift,
         found.matrix,
-        found.accuracy,
         found.deviations,
-        found.accuracy.unanswered_share,
-        old.uncovered_share,
-        found.groups,
+        shares=all_shares,
+        groups=groups,
+        uncovered_share=old.uncovered_share,
         now=(found.sample,),
         pairs=old.weight is not None,
-        differing=found.differing,
+        differing=differing_share(all_shares),
     )
     if finite or estimate.pairs:
         return estimate
@@ -326,7 +404,6 @@ def estimate_from_batches(
     return replace(
         estimate,
         matrix=found.matrix + noise.matrix,
-        accuracy=found.accuracy + noise.accuracy,
         deviations=np.hypot(found.deviations, noise.deviations),
         then=(noise.sample,),
     )

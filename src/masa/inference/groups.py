@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import hypot
 
 import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
-from masa.inference.estimate import Estimate
+from masa.inference.estimate import Estimate, reach
 from masa.inference.sample import Sample
-from masa.inference.spread import Spread
+from masa.inference.share_change import Reach, ShareChange
 from masa.records import ERROR, Column, Floats, Gap, GroupReport, Interval, Ints
 
 
@@ -33,18 +34,15 @@ def by_group(
     shared_confidence = 1.0 - (1.0 - confidence) / (1 + int(np.count_nonzero(groups.items)))
     z = standard_errors(shared_confidence)
 
-    def interval(change: float, spread: Spread, less: float, more: float) -> Interval:
-        below, above = spread.ends(shared_confidence, z)
-        return Interval(change, max(-1.0, change - below - less), min(1.0, change + above + more))
-
+    changes = [_change(found, one, reach(shared_confidence, z)) for one in found.groups]
     reports = []
     for g, name in enumerate(group.values):
-        change, told = None, found.groups[g]
-        if told is not None:
+        change = changes[g]
+        if change is not None:
             # Items that failed, then or now, may have been right.
             less = groups.failed_then[g] + groups.uncovered[g]
             more = groups.failed_now[g] + groups.uncovered[g]
-            change = interval(*told, less, more)
+            change = _widened(change, less, more)
         items, asked = int(groups.items[g]), int(groups.asked[g])
         reports.append(GroupReport(name, items, asked, float(groups.before[g]), change))
 
@@ -53,7 +51,7 @@ def by_group(
     if not order:
         return tuple(reports), None
     top, bottom = order[0], order[-1]
-    best, worst = found.groups[top], found.groups[bottom]
+    best, worst = changes[top], changes[bottom]
     if best is None or worst is None or top == bottom:
         return tuple(reports), None
     # Failed items of one group may have made the gap wider, those of the other narrower.
@@ -64,9 +62,31 @@ def by_group(
         group.values[top],
         group.values[bottom],
         float(groups.before[top] - groups.before[bottom]),
-        interval(best[0] - worst[0], best[1] + worst[1], less, more),
+        _widened(_difference(best, worst), less, more),
     )
     return tuple(reports), gap
+
+
+def _change(found: Estimate, shares: ShareChange, reach: Reach) -> Interval | None:
+    """Give the change of the accuracy of a group, from its own answers; None where it has none."""
+    weight = float(shares.errors.weight.sum())
+    if weight <= 0.0 or not len(shares.answers.new):
+        return None
+    change = shares.of_answer(found.right_answer, reach)
+    return Interval(change.estimate / weight, change.low / weight, change.high / weight)
+
+
+def _widened(change: Interval, less: float, more: float) -> Interval:
+    """Make an interval for a change wider, as far as that is possible."""
+    return Interval(change.estimate, max(-1.0, change.low - less), min(1.0, change.high + more))
+
+
+def _difference(one: Interval, other: Interval) -> Interval:
+    """Give the difference of two independent numbers; distances are added by squares."""
+    change = one.estimate - other.estimate
+    below = hypot(one.estimate - one.low, other.high - other.estimate)
+    above = hypot(one.high - one.estimate, other.estimate - other.low)
+    return Interval(change, change - below, change + above)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from masa.inference.counts import (
 )
 from masa.inference.sample import Sample
 from masa.inference.spread import Spread
-from masa.inference.weighted_answers import WeightedAnswers
+from masa.inference.weighted_answers import RepresentedWeights, WeightedAnswers
 from masa.records import Column, Floats, Ints, Matrix, Shift, in_order
 from masa.sampling.draws import Draws
 from masa.sampling.layout import Layout
@@ -27,15 +27,14 @@ class InverseProbabilityEstimate:
 
     shift: Shift
     matrix: Spread
-    accuracy: Spread
     deviations: Floats
     """(L, P) the standard error of each entry of the shift"""
     sample: Sample
     """the answers, coded as places in the predictions of the shift"""
-    differing: float
-    """the share of answers that differ from the baseline answers"""
-    groups: tuple[tuple[float, Spread] | None, ...] = ()
-    """by group, the change of its accuracy and its error; None for a group without answers"""
+    represented: RepresentedWeights
+    """what each of the answers represents"""
+    stratum: Ints | None = None
+    """(n,) the stratum of each answer after a switch to strata, -1 before it"""
 
 
 def inverse_probability_estimate(
@@ -46,16 +45,15 @@ def inverse_probability_estimate(
     draws: Draws,
     *,
     old: Column,
-    group: Column | None = None,
     rest: Strata | None = None,
     finite: bool = True,
 ) -> InverseProbabilityEstimate:
     """Estimate the shift from the answers about these places (n,).
 
-    Old are the baseline answers of all items (N,), group the group of each (N,). Strata are only
-    used for reports and label weights; rest are the strata inside which items were drawn after the
-    switch to stratified sampling. Labels without answers are taken to be unchanged, but anything
-    may have become of them: their share is the `unanswered_share` of the spreads.
+    Old are the baseline answers of all items (N,). Strata are only used for reports and label
+    weights; rest are the strata inside which items were drawn after the switch to stratified
+    sampling. Labels without answers are taken to have changed as the others did, but anything may
+    have become of them: their share is the `unanswered_share` of the matrix.
     """
     before = true_matrix(strata, old)
     names = in_order(before.predictions + answers.values)
@@ -66,15 +64,11 @@ def inverse_probability_estimate(
     values = before.on(names).values
     after = values + weighted.shift()
     make_possible(after, label_weight, layout.labels, names)
-    after[~answered] = values[~answered]
 
     spreads = weighted.spreads(float(label_weight[~answered].sum()))
     deviations = spreads.deviations
     # An entry of a label without answers may have changed by up to the weight of the label.
     deviations[~answered] = label_weight[~answered, None]
-    groups: tuple[tuple[float, Spread] | None, ...] = ()
-    if group is not None:
-        groups = weighted.by_group(group.codes[places], len(group.values))
     found = InverseProbabilityEstimate(
         Shift(
             Matrix(layout.labels, names, values),
@@ -82,11 +76,9 @@ def inverse_probability_estimate(
             stratum_reports(counted(strata, places, answers), strata),
         ),
         spreads.matrix,
-        spreads.accuracy,
         deviations,
         weighted.sample(),
-        weighted.differing(),
-        groups,
+        RepresentedWeights.of(layout, places, draws, finite=True),
     )
     if rest is None or not (draws.probability == 0.0).any():
         return found
@@ -129,4 +121,7 @@ def _no_surer_than_strata(
         fraction=variance_fraction(tally.group_answers, left, finite=finite),
         error=sample.error,
     )
-    return replace(found, matrix=matrix, sample=replace(sample, stratified_view=view))
+    late_stratum = np.full(len(places), -1)
+    late_stratum[inside] = stratum
+    sample = replace(sample, stratified_view=view)
+    return replace(found, matrix=matrix, sample=sample, stratum=late_stratum)

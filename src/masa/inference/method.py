@@ -21,7 +21,7 @@ from masa.inference.estimate import (
 )
 from masa.records import Column, Floats, Ints
 from masa.sampling.draws import Draws
-from masa.sampling.layout import Layout
+from masa.sampling.layout import ItemCells, Layout
 from masa.sampling.predictive import Predictive
 from masa.sampling.sequential import Sequential
 from masa.sampling.shrunken import Shrunken
@@ -29,6 +29,7 @@ from masa.sampling.source import Source
 from masa.sampling.stratified import Sampler
 from masa.sampling.switch import Switch
 from masa.settings import Objective, Settings
+from masa.settings.methods import ADAPTIVE
 
 BY_SHRUNKEN_STRATA = ("paired", "adaptive")
 """Methods that draw from strata whose variances are shrunk towards each other."""
@@ -57,6 +58,8 @@ class Method:
     seed: int
     features: Features | None = None
     """what predicts that an answer changed"""
+    cells: ItemCells | None = None
+    """the items by label and baseline answer, where there are baseline answers"""
     layout: Layout | None = None
     """the items as predictive sampling sees them"""
     rest: Strata | None = None
@@ -106,8 +109,8 @@ class Method:
         if chosen == "predictive":
             return method._with_layout(settings, others, new_answers, may_switch=wanted == "auto")
         if chosen in BY_SHRUNKEN_STRATA:
-            return replace(method, strata=method._shrunken_strata(settings, others))
-        return method
+            method = replace(method, strata=method._shrunken_strata(settings, others))
+        return method._with_cells()
 
     def _with_layout(
         self,
@@ -124,6 +127,9 @@ class Method:
         rest = None
         if may_switch and self.data.group is None:
             rest = _unpaired(self.data, old, settings, others)
+        # After a rewrite strata measure the whole matrix better, and accuracy worse: they are
+        # switched to only where the error of the matrix is what counts.
+        switches = rest is not None and settings.target_error is not None
         layout = Layout.of(
             self.data.label,
             features,
@@ -133,11 +139,25 @@ class Method:
             group=self.data.group,
             new=new_answers,
             rest=rest,
+            switches=switches,
             canaries=(settings.canary + 1) // 2,
             seed=self.seed,
             extra_variance=_extra_variance(old, self.strata),
         )
         return replace(self, layout=layout, rest=rest)
+
+    def _with_cells(self) -> "Method":
+        """Sort the items by label and baseline answer, where there are baseline answers."""
+        old = self.old
+        if old is None:
+            return self
+        cells = ItemCells.of(
+            self.data.label,
+            old.answers,
+            weight=self.strata.item_weight,
+            extra_variance=_extra_variance(old, self.strata),
+        )
+        return replace(self, cells=cells)
 
     def _shrunken_strata(self, settings: Settings, others: tuple[Column, ...]) -> Strata:
         if self.name == "adaptive":
@@ -182,7 +202,7 @@ class Method:
         def after_switch() -> Shrunken:
             return Shrunken(rest, objective=self.objective, cost=self.data.cost, seed=seed)
 
-        return Switch(first, after_switch)
+        return Switch(first, after_switch, allowed=layout.rest.may_switch)
 
     @property
     def baseline_column(self) -> Column:
@@ -197,7 +217,7 @@ class Method:
 
     @property
     def may_switch(self) -> bool:
-        """Whether the run may go over to stratified sampling."""
+        """Whether there are strata to go over to; a run that has done so can be resumed."""
         return self.rest is not None
 
     def exhausted(self, places: Ints) -> bool:
@@ -216,7 +236,16 @@ class Method:
         old = self.old
         assert old is not None  # noqa: S101 - only replays do without
         if self.layout is None or draws is None:
-            return estimate_from_strata(self.strata, old, places, answers, finite=finite)
+            assert self.cells is not None  # noqa: S101 - there are baseline answers
+            return estimate_from_strata(
+                self.cells,
+                self.strata,
+                old,
+                places,
+                answers,
+                finite=finite,
+                adaptive=self.name in ADAPTIVE,
+            )
         if self.strict:
             return estimate_from_sequence(self.layout, self.strata, old, places, answers, draws)
         found = estimate_from_batches(

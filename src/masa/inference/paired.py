@@ -37,7 +37,7 @@ class Paired:
 
     shift: Shift
     matrix: Spread
-    accuracy: Spread
+    accuracy: Spread | None
     deviations: Floats
     """(L, P) the standard error of each entry of the shift"""
     coefficient: float
@@ -177,7 +177,8 @@ class _Pairs:
         np.add.at(values, (label, column[self.new]), weight)
         np.add.at(values, (label, column[self.old]), -coefficient * weight)
         answered = np.bincount(label, minlength=len(self.strata.labels)) > 0
-        values[~answered] = 0.0  # Nothing is known about these labels.
+        # Nothing is known about these labels: they are taken to be as before.
+        values[~answered] = before.on(predictions).values[~answered]
         make_possible(values, self.strata.label_weight, before.labels, predictions)
         return Matrix(before.labels, predictions, values)
 
@@ -202,8 +203,8 @@ class _Pairs:
             known = (float(traces[0]), float(traces[1]), float(traces[2]))
         return Spreads(
             pooled(self.share, self.n, self.fraction, squares, known),
-            self._accuracy(coefficient),
             np.sqrt(np.maximum(variance, 0.0)),
+            self._accuracy(coefficient),
         )
 
     def _moments(self, mine: Bools, coefficient: float) -> "_Moments":

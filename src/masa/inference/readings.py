@@ -8,8 +8,9 @@ from math import isnan
 import numpy as np
 
 from masa.inference.confidence_sequence import ConfidenceSequence
-from masa.inference.estimate import Estimate, answered_so, right_answers
+from masa.inference.estimate import Estimate, answered_so, reach, right_answers
 from masa.inference.sample import ColumnWeights, EntryWeights, Sample, Weights
+from masa.inference.share_change import Reach, ShareChange
 from masa.inference.spread import LARGEST, normal
 from masa.records import ERROR, INVALID, Bools, Change, Floats, Interval, Readings
 from masa.settings import Objective
@@ -90,39 +91,78 @@ class Reader:
     def entries(self) -> tuple[Floats, Floats]:
         """Give the ends (L, P) of the intervals of all entries of the shift, read together."""
         shift, old = self._shift.values, self._shift.old.values
-        half = self._entry_half_widths[:, :-1]
+        below, above = self._entry_distances
         weight = np.broadcast_to(self._weight[:, None], shift.shape)
         smallest, largest = -weight, weight
         if self._found.old_known:
             smallest, largest = -old, weight - old
-        low = np.minimum(np.maximum(shift - half, smallest) - self._failed_then[:, None], shift)
-        high = np.maximum(np.minimum(shift + half + self._failed_now[:, None], largest), shift)
+        below, above = below[:, :-1], above[:, :-1]
+        low = np.minimum(np.maximum(shift - below, smallest) - self._failed_then[:, None], shift)
+        high = np.maximum(np.minimum(shift + above + self._failed_now[:, None], largest), shift)
         # The ends are shares of all items. Those of uncovered labels belong to other rows, so that
         # what is certain here is a smaller share of all.
         covered = 1.0 - self._found.uncovered_share
         return np.where(low > 0.0, covered * low, low), np.where(high < 0.0, covered * high, high)
 
     @cached_property
-    def _entry_half_widths(self) -> Floats:
-        """The half widths (L, P + 1) of all entries; the last column is for answers nobody gave."""
+    def _entry_distances(self) -> tuple[Floats, Floats]:
+        """How far below and above their estimates the entries may be (L, P + 1).
+
+        The last column is for answers nobody gave.
+        """
         shift = self._shift.values
         labels, answers = shift.shape
         many = int(np.count_nonzero(self._weight > 0.0)) * (answers + 1)
-        half = np.zeros((labels, answers + 1))
-        half[self._unanswered] = 1.0
+        below, above = np.zeros((labels, answers + 1)), np.zeros((labels, answers + 1))
+        below[self._unanswered] = above[self._unanswered] = 1.0
         for row in np.flatnonzero((self._weight > 0.0) & ~self._unanswered).tolist():
             alone = self._found.of_label(row)
-            seen = alone.answered()
-            for column in seen:
-                values = np.zeros((1, answers))
-                values[0, column] = 1.0
+            was_given = np.flatnonzero(self._shift.old.values[row] > 0.0)
+            seen = np.union1d(alone.answered(), was_given)
+            for column in seen.tolist():
                 estimate = float(shift[row, column])
-                half[row, column] = self.half_width(alone, EntryWeights(values), many, estimate)
-            # Answers that the label never got are all alike: one half width serves for all.
+                below[row, column], above[row, column] = self._of_entry(
+                    alone, row, column, many, estimate
+                )
+            # Answers that the label never got are all alike: one interval serves for all.
             never = np.setdiff1d(np.arange(answers + 1), seen)
-            unseen = EntryWeights(np.zeros((1, answers)), unseen_max=1.0)
-            half[row, never] = self.half_width(alone, unseen, many, 0.0)
-        return half
+            less, more = self._of_entry(alone, row, answers, many, 0.0)
+            estimates = np.append(shift[row], 0.0)[never]
+            below[row, never] = np.maximum(less + estimates, 0.0)
+            above[row, never] = np.maximum(more - estimates, 0.0)
+        return below, above
+
+    def _of_entry(
+        self, alone: Estimate, row: int, column: int, many: int, estimate: float
+    ) -> tuple[float, float]:
+        """Give how far below and above the estimate an entry may be, one of many.
+
+        Alone are the answers about its label. Nobody gave an answer whose column is beyond those
+        that occur.
+        """
+        if alone.shares is not None:
+            return self._of_answer(alone.shares, row, column, many, estimate)
+        answers = self._shift.values.shape[1]
+        values = np.zeros((1, answers))
+        weights = EntryWeights(values, unseen_max=1.0)
+        if column < answers:
+            values[0, column] = 1.0
+            weights = EntryWeights(values)
+        half = self.half_width(alone, weights, many, estimate)
+        return half, half
+
+    def _of_answer(
+        self, shares: ShareChange, row: int, column: int, many: int, estimate: float
+    ) -> tuple[float, float]:
+        """Give how far below and above its estimate the change of the share of an answer may be."""
+        answer = np.full(1 + max(row, int(shares.whole.label.max(initial=0))), -1)
+        answer[row] = column
+        ends = shares.of_answer(answer, self._reach(many))
+        return max(0.0, estimate - ends.low), max(0.0, ends.high - estimate)
+
+    def _reach(self, many: int = 1) -> Reach:
+        """Say how far one of many intervals that are read together reaches."""
+        return reach(self.shared_confidence(many), self.z(many))
 
     def recall(self) -> dict[str, Interval]:
         """Give the changes of the recalls by label, read together."""
@@ -134,15 +174,22 @@ class Reader:
             if weight <= 0.0:
                 found[label] = Interval(float("nan"), -1.0, 1.0)
                 continue
-            half = 2.0
-            if not self._unanswered[row]:
+            below = above = 2.0
+            alone = self._found.of_label(row)
+            if alone.shares is not None:
+                right_answer = int(np.flatnonzero(right[row])[0]) if right[row].any() else -1
+                ends = self._of_answer(
+                    alone.shares, row, right_answer, many, weight * change.change
+                )
+                below, above = ends[0] / weight, ends[1] / weight
+            elif not self._unanswered[row]:
                 weights = EntryWeights(right[row : row + 1] / weight, unseen_max=1.0 / weight)
-                half = self.half_width(self._found.of_label(row), weights, many, change.change)
+                below = above = self.half_width(alone, weights, many, change.change)
             # Items that failed may all have been right.
             failed_then = self._failed_then[row] / weight
             failed_now = self._failed_now[row] / weight
             found[label] = self._share_interval(
-                change, half + failed_then, half + failed_now, old_up=failed_then
+                change, below + failed_then, above + failed_now, old_up=failed_then
             )
         return found
 
@@ -302,15 +349,17 @@ class Reader:
         share = self._found.differing
         if share is None:
             return None
+        failed = float(self._failed_then.sum() + self._failed_now.sum())
+        if self._found.shares is not None:
+            uncovered = self._found.uncovered_share
+            ends = self._found.shares.differing(self._reach())
+            low = max(0.0, ends.low * (1.0 - uncovered))
+            return Interval(share, low, min(1.0, ends.high + uncovered + failed))
         if self._found.sequence is not None:
             half = self._found.sequence.half_width_differing(self._confidence, share)
         else:
-            half = (
-                self._found.now[0].differing().half_width(self.z())
-                + float(self._weight[self._unanswered].sum())
-                + self._found.uncovered_share
-            )
-        failed = float(self._failed_then.sum() + self._failed_now.sum())
+            half = self._found.now[0].differing().half_width(self.z())
+            half += float(self._weight[self._unanswered].sum())
         return Interval(share, max(0.0, share - half), min(1.0, share + half + failed))
 
     def cost(self, objective: Objective) -> Interval | None:
@@ -381,7 +430,7 @@ class Reader:
                 estimate = float(self._shift.values[row, column])
                 ends = float(low[row, column]), float(high[row, column])
                 yield Interval(estimate, *ends), better
-        unseen = self._entry_half_widths[:, -1]
+        unseen = self._entry_distances[1][:, -1]
         yield Interval(0.0, 0.0, float(unseen[self._weight > 0.0].max(initial=0.0))), -1
 
 

@@ -2,8 +2,8 @@
 
 A cell holds the items of one label and one baseline answer; small cells of a label form one group.
 The total weight of each group is known, so the answers of a group are brought to it (calibration).
-A group with few answers is shrunk towards a prior: that wrong answers became right as often as in
-all groups together.
+A group with few answers is shrunk towards a prior: that wrong answers became right, and right ones
+wrong, as often as in all groups together.
 """
 
 from dataclasses import dataclass
@@ -67,6 +67,8 @@ class WeightedAnswers:
     """(G,) the known weight of all items of the group (W)"""
     correction_rate: float
     """the share of wrong baseline answers that became right (theta)"""
+    spoiled_to: Floats
+    """(P,) the share of right baseline answers that became each wrong one"""
 
     @classmethod
     def of(
@@ -89,7 +91,7 @@ class WeightedAnswers:
         cell_wrong = (cell_right >= 0) & (cell_right != cell_old)
         new = np.array([code[name] for name in answers.values], np.int64)[answers.codes]
 
-        weights = _Weights.of(layout, places, draws, finite=finite)
+        weights = RepresentedWeights.of(layout, places, draws, finite=finite)
         weight = weights.weight
         prior_weight = BELIEF / len(places)
         group = cells.group[cell]
@@ -97,6 +99,7 @@ class WeightedAnswers:
         total = answered_weight[group] + prior_weight
         was_wrong = cell_wrong[cell]
         corrected = float(weight[was_wrong & (new == cell_right[cell])].sum())
+        spoiled_to = _spoiled_to(cell_right[cell], cell_old[cell], new, weight, len(names))
         return cls(
             names=names,
             labels=len(layout.labels),
@@ -118,7 +121,8 @@ class WeightedAnswers:
             cell_group=cells.group.astype(np.int64),
             answered_weight=answered_weight,
             group_weight=cells.group_weight,
-            correction_rate=corrected / (float(weight[was_wrong].sum()) + prior_weight),
+            correction_rate=corrected / max(float(weight[was_wrong].sum()), 1e-300),
+            spoiled_to=spoiled_to,
         )
 
     @property
@@ -152,19 +156,14 @@ class WeightedAnswers:
         """Give the calibrated weights of some of the answers."""
         return np.asarray((self.weight * self._calibration[self._group])[mine])
 
-    def _prior_corrections(self) -> Floats:
-        """Give the weight that the prior moves to the right answer, for cells that were wrong.
+    def _by_prior(self, cells: Bools) -> Floats:
+        """Give the weight of the items of some cells about which only the prior tells.
 
-        In each group it is (W - K) b theta / (K + b), by the shares of its cells.
+        In each group it is (W - K) b / (K + b), by the shares of its cells.
         """
         missing = self.group_weight - self.answered_weight
-        corrected = (
-            missing
-            * self.prior_weight
-            * self.correction_rate
-            / (self.answered_weight + self.prior_weight)
-        )
-        return np.asarray((corrected[self.cell_group] * self.cell_share)[self.cell_wrong])
+        unknown = missing * self.prior_weight / (self.answered_weight + self.prior_weight)
+        return np.asarray((unknown[self.cell_group] * self.cell_share)[cells])
 
     def shift(self) -> Floats:
         """Estimate the shift (L, P) from the calibrated answers and, where few, from the prior."""
@@ -174,19 +173,25 @@ class WeightedAnswers:
         np.add.at(result, (self.label[changed], self.new[changed]), amount)
         np.add.at(result, (self.label[changed], self.old[changed]), -amount)
         wrong = self.cell_wrong
-        prior = self._prior_corrections()
+        prior = self._by_prior(wrong) * self.correction_rate
         np.add.at(result, (self.cell_label[wrong], self.cell_right[wrong]), prior)
         np.add.at(result, (self.cell_label[wrong], self.cell_old[wrong]), -prior)
+        right = (self.cell_right >= 0) & (self.cell_right == self.cell_old)
+        self._add_spoiled(result, self.cell_label[right], self.cell_right[right], right)
         return result
 
-    def differing(self) -> float:
-        """Estimate the share of answers that differ from the baseline answers.
-
-        A failed item has no answer.
-        """
-        changed = self._changed & (self.new != self.error) & (self.old != self.error)
-        amount = self._calibrated(changed)
-        return min(1.0, max(0.0, float(amount.sum() + self._prior_corrections().sum())))
+    def _add_spoiled(self, result: Floats, label: Ints, right: Ints, cells: Bools) -> None:
+        """Move the weight that the prior takes from right answers to wrong ones (L, P)."""
+        total = float(self.spoiled_to.sum())
+        others = total - self.spoiled_to[right]
+        some = others > 0.0
+        if not some.any():
+            return
+        label, right, others = label[some], right[some], others[some]
+        amount = self._by_prior(cells)[some] * total
+        moved = (amount / others)[:, None] * self.spoiled_to[None, :]
+        moved[np.arange(len(right)), right] = -amount
+        np.add.at(result, label, moved)
 
     def sample(self) -> Sample:
         """Give the answers with their weights, as intervals are read off them."""
@@ -209,33 +214,8 @@ class WeightedAnswers:
             label_variance_weight=label_variance_weight,
         )
 
-    def gain(self) -> Floats:
-        """Say of each answer (n,) whether it became right (1), wrong (-1) or neither (0)."""
-        right = self.cell_right[self.cell]
-        return np.asarray((self.new == right).astype(np.float64) - (self.old == right))
-
-    def by_group(self, group: Codes, groups: int) -> tuple[tuple[float, Spread] | None, ...]:
-        """Estimate the change of accuracy in each group of items, from its own answers.
-
-        These groups (n,) are the user's, not groups of cells.
-        """
-        gain = self.gain()
-        both = self.variance_weight + self.label_variance_weight
-        found: list[tuple[float, Spread] | None] = []
-        for number in range(groups):
-            mine = group == number
-            total = float(self.weight[mine].sum())
-            if total <= 0.0:
-                found.append(None)
-                continue
-            change = float((self.weight[mine] * gain[mine]).sum()) / total
-            variance_weight = np.where(mine, both, 0.0) / total**2
-            variance = float((variance_weight * (gain - change) ** 2).sum())
-            found.append((change, Spread.of_one(variance_weight, gain, 0.0, variance=variance)))
-        return tuple(found)
-
     def spreads(self, unanswered_share: float) -> Spreads:
-        """Compute the errors of the matrix, of the accuracy and of each entry (L, P)."""
+        """Compute the errors of the matrix and of each entry (L, P)."""
         contributions = np.zeros(len(self.new))
         variance = np.zeros((self.labels, len(self.names)))
         traces = np.zeros(3)
@@ -254,7 +234,6 @@ class WeightedAnswers:
             known = (float(traces[0]), float(traces[1]), float(traces[2]))
         return Spreads(
             self._matrix_spread(contributions, known, unanswered_share),
-            self._accuracy_spread(unanswered_share),
             np.sqrt(np.maximum(variance, 0.0)),
         )
 
@@ -309,35 +288,9 @@ class WeightedAnswers:
         deviation = sqrt(float((contributions**2).sum()) + unseen**2)
         return Spread(float(contributions.sum()), deviation, traces, unanswered_share)
 
-    def _accuracy_spread(self, unanswered_share: float) -> Spread:
-        """Compute the spread of the share of right answers."""
-        gain, group = self.gain(), self._group
-        groups = len(self.answered_weight)
-        prior = (
-            np.bincount(self.cell_group, self.cell_wrong * self.cell_share, groups)
-            * self.prior_weight
-            * self.correction_rate
-        )
-        mean = (np.bincount(group, self.weight * gain, groups) + prior) / (
-            self.answered_weight + self.prior_weight
-        )
-        label_mean = np.bincount(self.label, self.weight * gain) / np.maximum(
-            np.bincount(self.label, self.weight), 1e-300
-        )
-        contributions = (
-            self.variance_weight * (gain - mean[group]) ** 2
-            + self.label_variance_weight * (gain - label_mean[self.label]) ** 2
-        )
-        return Spread.of_one(
-            self.variance_weight + self.label_variance_weight,
-            gain,
-            unanswered_share,
-            variance=float(contributions.sum()),
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Weights:
+class RepresentedWeights:
     """The weights of answers (n,) and what their residuals add to the variance."""
 
     weight: Floats
@@ -348,7 +301,10 @@ class _Weights:
     """(n,) what a squared residual around the mean of its label adds besides"""
 
     @classmethod
-    def of(cls, layout: Layout, places: Ints, draws: Draws, *, finite: bool) -> "_Weights":
+    def of(
+        cls, layout: Layout, places: Ints, draws: Draws, *, finite: bool
+    ) -> "RepresentedWeights":
+        """Weight the items at these places (n,) by how each was drawn."""
         # What was asked before a batch is no longer left when the batch is drawn, so the answers
         # are taken in the order of the batches.
         asked = np.bincount(draws.batch)
@@ -388,3 +344,11 @@ def _inside_probability(stratum: Codes, places: Ints, inside: Bools) -> Floats:
     left = size - np.bincount(mine[~inside], minlength=len(size))
     drawn = np.bincount(mine[inside], minlength=len(size))
     return np.asarray(drawn[mine] / np.maximum(left, 1)[mine])
+
+
+def _spoiled_to(right: Ints, old: Ints, new: Ints, weight: Floats, answers: int) -> Floats:
+    """Give the share of right baseline answers that became each wrong one (P,)."""
+    was_right = (right >= 0) & (right == old)
+    spoiled = was_right & (new != old)
+    total = float(weight[was_right].sum())
+    return np.bincount(new[spoiled], weight[spoiled], answers) / max(total, 1e-300)

@@ -130,6 +130,7 @@ class RecordedCase:
             weights=wanted.weights,
             tolerance=wanted.tolerance,
             confidence=wanted.confidence,
+            target_error=wanted.target_error,
             old_confidence=self.old_confidence,
             also=self.also,
         )

@@ -256,7 +256,7 @@ class WholeRuns:
     def _matters(self, truth: Shift) -> bool:
         """Say whether the true change is more than the tolerance."""
         certain = Spread(0.0, 0.0)
-        found = Estimate(truth, certain, certain, np.zeros_like(truth.values))
+        found = Estimate(truth, certain, np.zeros_like(truth.values), certain)
         return self.stopping.verdict(found, None) == "changed"
 
 

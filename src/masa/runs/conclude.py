@@ -155,9 +155,9 @@ def _cautions(strata: Strata, places: Ints, method: str) -> list[str]:
         some = ", ".join(unanswered[:5])
         if len(unanswered) > 5:
             some += ", ..."
-        taken = "counts as zero"
+        taken = "is taken to be as before"
         if method == "predictive":
-            taken = "is taken to be as before"
+            taken = "is estimated from how the other labels changed"
         notes.append(
             f"nothing was asked about {len(unanswered)} of the labels ({some}): "
             f"their part of the matrix {taken}"

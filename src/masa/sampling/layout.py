@@ -32,6 +32,43 @@ CANARIES, ONE_IN = 10, 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ItemCells:
+    """The items by label and baseline answer."""
+
+    names: tuple[str, ...]
+    """(P,) the answers"""
+    cell: Codes
+    """(N,) the cell of each item"""
+    cells: Cells
+    weight: Floats
+    """(N,) the share of each item in the estimate"""
+    extra_variance: Floats | None = None
+    """(N,) as in `Layout`"""
+
+    @classmethod
+    def of(
+        cls,
+        label: Column,
+        old: Column,
+        *,
+        weight: Floats,
+        names: tuple[str, ...] | None = None,
+        extra_variance: Floats | None = None,
+    ) -> "ItemCells":
+        """Sort the items (N,) into cells."""
+        if names is None:
+            names = layout_names(label, old)
+        code_of = {name: code for code, name in enumerate(names)}
+        before = np.array([code_of[name] for name in old.values], np.int32)[old.codes]
+        right = np.array([code_of.get(name, -1) for name in label.values], np.int32)
+        kinds, cell = np.unique(
+            label.codes.astype(np.int64) * len(names) + before, return_inverse=True
+        )
+        cells = _cells(kinds, right, len(names), np.bincount(cell, weight), np.bincount(cell))
+        return cls(names, cell.astype(np.int32), cells, weight, extra_variance)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """The items as the kernels take them."""
 
@@ -66,6 +103,7 @@ class Layout:
         group: Column | None = None,
         new: Sequence[str] = (),
         rest: Strata | None = None,
+        switches: bool = False,
         canaries: int = 0,
         seed: int = 0,
         extra_variance: Floats | None = None,
@@ -73,8 +111,8 @@ class Layout:
         """Lay the items out; weight (N,) is the share of each in the estimate, cost (N,) its price.
 
         With groups (N,) each group is to be estimated as precisely as the others, however small it
-        is. rest are the strata to switch to once the baseline answers predict little; without them
-        there is no switch. canaries is the number of canaries, 0 for the usual one.
+        is. rest are the strata to switch to once the baseline answers predict little, if the run
+        switches at all. canaries is the number of canaries, 0 for the usual one.
         """
         objective = objective or Objective()
         names = layout_names(label, features.old, new)
@@ -88,9 +126,7 @@ class Layout:
         numbers, coefficients = _predictors(features, was_wrong, rank)
         words = features.words or Words(np.zeros(len(old) + 1, np.int64), np.zeros(0, np.int32))
         vocabulary = VOCABULARY if len(words.codes) else 0
-        kinds, cell = np.unique(
-            label.codes.astype(np.int64) * len(names) + old, return_inverse=True
-        )
+        sorted_items = ItemCells.of(label, features.old, weight=weight, names=names)
         likeliest, count = _likeliest(
             numbers @ coefficients, weight > 0.0, labelled, canaries, seed
         )
@@ -98,7 +134,7 @@ class Layout:
             labels=label.values,
             names=names,
             items=Items(
-                cell=cell.astype(np.int32),
+                cell=sorted_items.cell,
                 numbers=numbers,
                 word_start=words.start,
                 words=words.codes,
@@ -106,15 +142,21 @@ class Layout:
                 priority=_priority(weight, cost, group),
                 order=np.lexsort((rank, old, label.codes)).astype(np.int32),
             ),
-            cells=_cells(kinds, right, len(names), np.bincount(cell, weight), np.bincount(cell)),
+            cells=sorted_items.cells,
             goal=Goal(objective.table(label.values, names), objective.linear),
             prior=Prior(np.concatenate(([CONSTANT], coefficients)), vocabulary),
-            rest=_strata_layout(label, rest, names, objective, cost),
+            rest=_strata_layout(label, rest, names, objective, cost, switches=switches),
             likeliest=likeliest,
             canaries=likeliest[:count],
             old=old,
             extra_variance=extra_variance,
         )
+
+    @property
+    def item_cells(self) -> ItemCells:
+        """The items by label and baseline answer."""
+        items = self.items
+        return ItemCells(self.names, items.cell, self.cells, items.weight, self.extra_variance)
 
     def left(self, places: Ints, batch: Codes) -> Ints:
         """Return how many items that may be drawn were left before each batch (E,).
@@ -192,12 +234,14 @@ def _strata_layout(
     names: tuple[str, ...],
     objective: Objective,
     cost: Floats | None,
+    *,
+    switches: bool,
 ) -> StrataLayout:
     """Lay out the strata to switch to; without any there is no switch and they are never used."""
     strata = rest or Strata.build(label)
     design = designed(strata, names, old=None, objective=objective, cost=cost)
     stratum = strata.of(np.arange(len(strata.items)))
-    return StrataLayout(design, strata.items, stratum, may_switch=rest is not None)
+    return StrataLayout(design, strata.items, stratum, may_switch=switches)
 
 
 def layout_names(label: Column, old: Column, new: Sequence[str] = ()) -> tuple[str, ...]:

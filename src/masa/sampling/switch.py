@@ -16,8 +16,12 @@ class Switch:
     drawn at random inside their strata, from those that were not asked before.
     """
 
-    def __init__(self, first: Predictive, rest: Callable[[], Shrunken]) -> None:
+    def __init__(
+        self, first: Predictive, rest: Callable[[], Shrunken], *, allowed: bool = True
+    ) -> None:
+        """Switch only where that is allowed, or where the journal shows that the run has."""
         self._first = first
+        self._allowed = allowed
         self._make_rest = rest
         self._rest: Shrunken | None = None
         """what chooses the items after the switch; None before it"""
@@ -39,7 +43,7 @@ class Switch:
     def ask(self, n: int = 1) -> list[Query]:
         """Return the next queries: none while it waits for answers that decide what comes next."""
         self._read_journal()
-        if self._rest is None and self._first.should_switch():
+        if self._rest is None and self._allowed and self._first.should_switch():
             self._rest = self._switch(self._first.batch + 1)
         if self._rest is None:
             return self._first.ask(n)

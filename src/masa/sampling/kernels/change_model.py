@@ -188,6 +188,12 @@ def was_wrong(cells: Cells, cell: int) -> bool:
 
 
 @jit
+def was_right(cells: Cells, cell: int) -> bool:
+    """Say whether the baseline answer of a cell is right."""
+    return bool(cells.right[cell] >= 0 and cells.right[cell] == cells.old[cell])
+
+
+@jit
 def moments(items: Items, cells: Cells, goal: Goal, asked: Codes, target: Codes) -> Floats:
     """Return what the goal needs to know of the answers that each cell changes to: (C, 4).
 

@@ -241,7 +241,8 @@ def estimate(record: RecordedPairs, pairs: Pairs, entries: Floats) -> None:
         entries[record.cell_entry[cell]] += each * (pairs.new[cell] - coefficient * pairs.old[cell])
     for label in range(labels):
         if not known[label]:
-            entries[record.row[label] : record.row[label + 1]] = 0.0
+            here = slice(record.row[label], record.row[label + 1])
+            entries[here] = record.before[here]
     make_possible(record, entries, weight)
 
 

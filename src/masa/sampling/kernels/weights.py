@@ -5,7 +5,7 @@ It also decides, from the same weights, when to go on without the baseline answe
 
 import numpy as np
 
-from masa.sampling.kernels.change_model import Cells, Goal, Items, was_wrong
+from masa.sampling.kernels.change_model import Cells, Goal, Items, was_right, was_wrong
 from masa.sampling.kernels.drawing import Codes, Floats, Ints, jit
 
 BELIEF = 1.0
@@ -121,11 +121,12 @@ def add_up(
 
     counts (n,) are the factors of `weigh` for the items asked (n,). In each group of cells the
     weights are scaled to the weight of the group, as far as it has answers. For the rest its items
-    are assumed to change as all items do: of the wrong answers some became right.
+    are assumed to change as all items do: some wrong answers became right, some right ones wrong.
     """
     group_total = np.zeros(len(cells.group_weight))
     one = BELIEF / len(asked)
-    wrong, corrected = one, 0.0
+    wrong, corrected, right_before, spoiled = 0.0, 0.0, 0.0, 0.0
+    spoiled_to = np.zeros(shift.shape[1])
     for a in range(len(asked)):
         cell = items.cell[asked[a]]
         weight = counts[a] * items.weight[asked[a]]
@@ -134,16 +135,33 @@ def add_up(
             wrong += weight
             if target[a] == cells.right[cell]:
                 corrected += weight
-    corrected /= wrong
+        elif was_right(cells, cell):
+            right_before += weight
+            if target[a] >= 0:
+                spoiled += weight
+                spoiled_to[target[a]] += weight
+    if wrong > 0.0:
+        corrected /= wrong
+    if right_before > 0.0:
+        spoiled_to /= right_before
     for cell in range(len(cells.label)):
         label, old, right = cells.label[cell], cells.old[cell], cells.right[cell]
         group = cells.group[cell]
         whole, known = cells.group_weight[group], group_total[group]
-        if was_wrong(cells, cell) and whole > 0.0:
-            cell_share = cells.weight[cell] / whole
-            amount = (whole - known) * one * corrected / (known + one) * cell_share
-            shift[label, right] += amount
-            shift[label, old] -= amount
+        if whole <= 0.0:
+            continue
+        unknown = (whole - known) * one / (known + one) * cells.weight[cell] / whole
+        if was_wrong(cells, cell):
+            shift[label, right] += unknown * corrected
+            shift[label, old] -= unknown * corrected
+        elif was_right(cells, cell) and spoiled > 0.0:
+            others = spoiled / right_before - spoiled_to[right]
+            if others > 0.0:
+                rate = unknown * spoiled / right_before
+                for j in range(len(spoiled_to)):
+                    if j != right:
+                        shift[label, j] += rate * spoiled_to[j] / others
+                shift[label, right] -= rate
     for a in range(len(asked)):
         if target[a] >= 0:
             cell = items.cell[asked[a]]

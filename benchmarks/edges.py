@@ -1,0 +1,374 @@
+"""How often intervals hold, how wide they are and how often verdicts are false, from 1 answer on.
+
+    python benchmarks/edges.py [runs=100] [read=accuracy|all] [labels=2,7,40] [baseline=...] [change=...]
+        [method=...] [confidence=yes,no] [noise=0,0.02] [out=FILE]
+
+Every combination of what is named is measured; what is not named takes all its values. The data is
+made up: 4,000 items whose API was right about 80% of them. Each run asks as `masa assess` does and
+is looked at after 1, 2, 4, ... 512 answers. *Textbook* is the interval of a textbook for the mean of
+paired differences of as many items drawn at random: mean -+ 1.96 s / sqrt(n). A verdict is false if it
+says `unchanged` of an accuracy that changed by more than the tolerance of one point, or `changed` of one
+that changed by less. The results are in docs/edges.md.
+"""
+
+import csv
+import sys
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from masa.data.baseline_answers import BaselineAnswers, evenly_weighted, narrowed
+from masa.data.dataset import Dataset
+from masa.inference.counts import true_matrix
+from masa.inference.method import Method, build_strata
+from masa.inference.readings import Reader
+from masa.inference.stopping import Stopping
+from masa.inference.trial import Trial
+from masa.inference.verdict import verdict
+from masa.records import Bools, Codes, Column, Floats, Interval, Ints, Matrix, Shift
+from masa.replays.whole_runs import Noise, drive
+from masa.sampling.stratified import Sampler
+from masa.settings import Objective, Settings, Tolerance
+
+QUERIES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+ITEMS, REPEATED = 4_000, 300
+PARTIAL, ACCEPTED = 2_000, 432
+"""The items of a baseline made within a budget, and of a run that was accepted."""
+SMALL = 1e-12
+CHOICES: dict[str, tuple[str, ...]] = {
+    "baseline": ("full", "partial", "accepted", "column"),
+    "confidence": ("yes", "no"),
+    "labels": ("2", "7", "40"),
+    "change": ("nothing", "0.3% worse", "3%", "30%", "rewrite"),
+    "method": ("auto", "predictive", "adaptive", "masa", "post-stratified"),
+    "noise": ("0", "0.02"),
+}
+QUANTITIES = ("accuracy", "entries", "recalls", "precisions", "differing", "norm", "matrix")
+COLUMNS = (
+    *CHOICES,
+    "queries",
+    "runs",
+    "truth",
+    *QUANTITIES,
+    "width",
+    "textbook",
+    "textbook_width",
+    "false_unchanged",
+    "false_changed",
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination."""
+
+    baseline: str
+    confidence: str
+    labels: str
+    change: str
+    method: str
+    noise: str
+
+    @property
+    def possible(self) -> bool:
+        """Whether this method can be had with this baseline."""
+        return self.baseline != "accepted" or self.method in ("auto", "predictive")
+
+
+@dataclass(frozen=True)
+class World:
+    """An API before and now, about some items."""
+
+    data: Dataset
+    old: Column
+    new: Column
+    confidence: Floats
+    """(N,) of the old answers"""
+    new_confidence: Floats
+    rates: Floats
+    """(N,) the probability that an item is answered with something else, by noise"""
+
+    @property
+    def right(self) -> np.ndarray:
+        """(N,) the code of the right answer of each item."""
+        return self.data.label.codes
+
+    def gains(self, old: Column, new: Column) -> Floats:
+        """Give 1 for items that became right, -1 for those that became wrong (N,)."""
+        gains: Floats = (new.codes == self.right).astype(float) - (old.codes == self.right)
+        return gains
+
+
+def names(count: int) -> tuple[str, ...]:
+    return tuple(f"label {number:02d}" for number in range(count))
+
+
+@lru_cache(maxsize=4)
+def world(labels: int, change: str, noise: float) -> World:
+    """Make up an API, and what an update made of it."""
+    rng = np.random.default_rng(zlib.crc32(f"{labels} {change}".encode()))
+    share = 1.0 / np.arange(1.0, labels + 1.0) ** (0.0 if labels == 2 else 0.7)
+    label = rng.choice(labels, ITEMS, p=share / share.sum()).astype(np.int32)
+    label[:labels] = np.arange(labels)  # Every label has an item.
+    confidence = rng.beta(4.0, 1.5, ITEMS).round(6)
+    # Little confidence, many mistakes: 20% of all answers are wrong.
+    odds = 0.2 * (1.0 - confidence) / np.mean(1.0 - confidence)
+    old = _mistaken(label, labels, rng.random(ITEMS) < odds, rng)
+    new, new_confidence = old.copy(), confidence.copy()
+    if change == "rewrite":
+        # Another model, right about nine items in ten, whatever the old one said.
+        new = _mistaken(label, labels, rng.random(ITEMS) < 0.1, rng)
+        new_confidence = rng.beta(4.0, 1.0, ITEMS).round(6)
+    elif change == "0.3% worse":
+        hit = rng.permutation(np.flatnonzero(old == label))[: round(0.003 * ITEMS)]
+        new[hit] = _another(old[hit], labels, rng)
+    elif change != "nothing":
+        amount = round(float(change.rstrip("%")) / 100 * ITEMS)
+        # Doubtful answers change three times as often as certain ones; half of the wrong ones
+        # that change become right.
+        likely = np.where(confidence < np.median(confidence), 3.0, 1.0)
+        hit = rng.choice(ITEMS, amount, replace=False, p=likely / likely.sum())
+        fixed = (old[hit] != label[hit]) & (rng.random(amount) < 0.5)
+        new[hit] = np.where(fixed, label[hit], _another(old[hit], labels, rng))
+        new_confidence[hit] = rng.beta(4.0, 1.5, amount).round(6)
+    values = names(labels)
+    return World(
+        Dataset("made up", Column("label", values, label)),
+        Column("old", values, old),
+        Column("new", values, new),
+        confidence,
+        new_confidence,
+        np.full(ITEMS, noise),
+    )
+
+
+def _another(codes: Codes, labels: int, rng: np.random.Generator) -> Codes:
+    return ((codes + rng.integers(1, labels, len(codes))) % labels).astype(np.int32)
+
+
+def _mistaken(label: Codes, labels: int, wrong: Bools, rng: np.random.Generator) -> Codes:
+    return np.where(wrong, _another(label, labels, rng), label).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one run begins with, and the truth."""
+
+    data: Dataset
+    old: BaselineAnswers
+    new: Column
+    new_confidence: Floats | None
+    truth: Shift
+    differing: float
+    """the share of answers that differ from the baseline's"""
+    gains: Floats
+    """(n,) of the items that may be asked"""
+
+
+def taken(column: Column, places: Ints) -> Column:
+    return Column(column.name, column.values, column.codes[places])
+
+
+def drawn(cell: Cell, seed: int) -> Case:
+    """Make the baseline of one run, and what the API answers now."""
+    made = world(int(cell.labels), cell.change, float(cell.noise))
+    luck = np.random.default_rng((seed, 7))
+    old, again, new = made.old, made.old, made.new
+    if made.rates.any():
+        old, again, new = (Noise.of(side, made.rates, luck) for side in (old, again, new))
+    has_confidence = cell.confidence == "yes"
+    confidence = made.confidence if has_confidence else None
+    known = BaselineAnswers(np.arange(ITEMS), old, confidence)
+    if cell.baseline == "partial":
+        strata, _ = build_strata(made.data, None, Settings(), all_items=True)
+        sampler = Sampler(
+            strata, method="optimal", seed=seed + 10**6, uncertainty=np.ones(len(strata))
+        )
+        places = np.sort(np.array([query.item for query in sampler.ask(PARTIAL)], np.int64))
+        weight, extra = evenly_weighted(made.data, places, levels=3)
+        known = replace(known, places=places, weight=weight, extra_variance=extra)
+    if cell.baseline == "accepted":
+        # An assessment of the API as it was then, made when nothing had changed since before.
+        method = Method.of(made.data, known, Settings())
+        run = Trial(method, known, Stopping(), seed=seed + 10**6)
+        drive(run, old, until=ACCEPTED)
+        told = run.estimate(finite=True).answer_weights()
+        places = np.sort(np.array(list(told), np.int64))
+        weight, adds = np.array([told[place] for place in places.tolist()]).T
+        known = replace(
+            known,
+            places=places,
+            weight=weight / weight.sum(),
+            extra_variance=adds / weight,
+            drawn_evenly=False,
+        )
+    places = known.places
+    twice = {}
+    if cell.baseline != "column" or made.rates.any():
+        repeated = luck.permutation(places)[:REPEATED].tolist()
+        twice = {place: bool(old.codes[place] != again.codes[place]) for place in repeated}
+    known = replace(
+        known,
+        answers=taken(old, places),
+        confidence=confidence[places] if confidence is not None else None,
+        asked_twice=twice,
+    )
+    data, known = narrowed(made.data, known)
+    strata, _ = build_strata(made.data, None, Settings())
+    if made.rates.any():
+        truth = Shift(
+            Noise.mean(made.old, made.rates, strata), Noise.mean(made.new, made.rates, strata)
+        )
+    else:
+        truth = Shift(true_matrix(strata, made.old), true_matrix(strata, made.new))
+    now = made.new_confidence[places] if has_confidence else None
+    return Case(
+        data, known, taken(new, places), now, truth, _differing(made), made.gains(old, new)[places]
+    )
+
+
+def _differing(made: World) -> float:
+    """Give the share of answers that differ, noise included."""
+    rate, labels = made.rates, len(made.old.values)
+    same = (1.0 - rate) ** 2 + rate**2 / (labels - 1)
+    other = 2.0 * rate * (1.0 - rate) / (labels - 1) + rate**2 * (labels - 2) / (labels - 1) ** 2
+    return float(np.mean(1.0 - np.where(made.old.codes == made.new.codes, same, other)))
+
+
+def inside(value: float, interval: Interval | None) -> bool:
+    if interval is None or np.isnan(value):
+        return True
+    return interval.low - SMALL <= value <= interval.high + SMALL
+
+
+def held(reader: Reader, found: Shift, bound: float, case: Case) -> list[float]:
+    """Say of all that is shown whether it holds."""
+    read, truth = reader.all(Objective()), case.truth
+    place = {name: j for j, name in enumerate(truth.new.predictions)}
+    columns = [place[name] for name in found.new.predictions]
+    values = truth.values[:, columns]
+    entries = (read.low - SMALL <= values) & (values <= read.high + SMALL)
+    on = Shift(truth.old.on(truth.old.predictions), truth.new)
+    estimated = Matrix(truth.new.labels, truth.new.predictions, np.zeros(truth.values.shape))
+    estimated.values[:, columns] = found.values
+    error = float(np.linalg.norm(estimated.values - truth.values))
+    return [
+        bool(entries.all()),
+        all(inside(change.change, read.recall[label]) for label, change in on.recall.items()),
+        all(inside(change.change, read.precision[label]) for label, change in on.precision.items()),
+        inside(case.differing, read.differing),
+        inside(truth.norm, read.norm),
+        error <= bound + SMALL,
+    ]
+
+
+def textbook(gains: Floats, n: int, luck: np.random.Generator) -> Interval:
+    """Give the interval of a textbook, from n items drawn at random."""
+    seen = luck.permutation(gains)[:n]
+    if n < 2:
+        return Interval(float(seen.mean()), -1.0, 1.0)
+    half = 1.96 * float(seen.std(ddof=1)) / n**0.5
+    return Interval(float(seen.mean()), float(seen.mean()) - half, float(seen.mean()) + half)
+
+
+def measured(task: tuple[Cell, range, bool]) -> np.ndarray:
+    """Give what each run of a cell shows after so many queries."""
+    cell, seeds, read_all = task
+    settings, tolerance = Settings(method=cell.method), Tolerance()
+    result = np.full((len(seeds), len(QUERIES), len(COLUMNS) - len(CHOICES) - 3), np.nan)
+    for row, seed in enumerate(seeds):
+        case = drawn(cell, seed)
+        method = Method.of(case.data, case.old, settings)
+        run = Trial(method, case.old, Stopping(), seed=seed)
+        change = case.truth.accuracy.change
+        matters = abs(change) > 0.01 + SMALL
+        luck = np.random.default_rng((seed, 9))
+        for place, queries in enumerate(QUERIES):
+            if queries > len(case.data):
+                break
+            drive(run, case.new, until=queries, confidence=case.new_confidence)
+            found = run.conclusion().estimate
+            if found is None:
+                continue
+            reader = Reader(found, 0.95)
+            accuracy = reader.accuracy()
+            said = verdict(reader, tolerance, Objective()).said
+            others = [np.nan] * (len(QUANTITIES) - 1)
+            if read_all:
+                others = [float(h) for h in held(reader, found.shift, found.bound(0.95), case)]
+            usual = textbook(case.gains, queries, luck)
+            result[row, place] = [
+                inside(change, accuracy),
+                *others,
+                accuracy.high - accuracy.low,
+                inside(change, usual),
+                min(2.0, usual.high - usual.low),
+                said == "unchanged" and matters,
+                said == "changed" and not matters,
+            ]
+    return result
+
+
+def cells(wanted: dict[str, str]) -> Iterator[Cell]:
+    chosen = [
+        tuple(wanted[name].split(",")) if name in wanted else values
+        for name, values in CHOICES.items()
+    ]
+    for values in product(*chosen):
+        cell = Cell(*values)
+        if cell.possible:
+            yield cell
+
+
+def main() -> None:
+    wanted = dict(word.split("=", 1) for word in sys.argv[1:])
+    runs, read_all = int(wanted.get("runs", "100")), wanted.get("read", "accuracy") == "all"
+    chosen = list(cells(wanted))
+    size = max(1, min(25, runs // 2))
+    tasks = [
+        (cell, range(first, min(first + size, runs)), read_all)
+        for cell in chosen
+        for first in range(0, runs, size)
+    ]
+    with ExitStack() as files:
+        out: TextIO = sys.stdout
+        if "out" in wanted:
+            out = files.enter_context(Path(wanted["out"]).open("w", newline=""))
+        csv.writer(out).writerow(COLUMNS)
+        parts: dict[Cell, list[np.ndarray]] = {}
+        with ProcessPoolExecutor(2) as pool:
+            for (cell, _, _), part in zip(tasks, pool.map(measured, tasks), strict=True):
+                parts.setdefault(cell, []).append(part)
+                if sum(map(len, parts[cell])) == runs:
+                    _write(out, cell, np.concatenate(parts.pop(cell)))
+                    out.flush()
+
+
+def _write(out: TextIO, cell: Cell, found: np.ndarray) -> None:
+    writer = csv.writer(out)
+    made = world(int(cell.labels), cell.change, float(cell.noise))
+    truth = float(made.gains(made.old, made.new).mean())
+    for place, queries in enumerate(QUERIES):
+        some = found[:, place]
+        count = int(np.count_nonzero(~np.isnan(some[:, 0])))
+        if not count:
+            continue
+        means = [
+            float(np.nanmean(column)) if not np.isnan(column).all() else np.nan for column in some.T
+        ]
+        numbers = ["" if np.isnan(mean) else f"{mean:.4f}" for mean in means]
+        writer.writerow(
+            [*(getattr(cell, name) for name in CHOICES), queries, count, f"{truth:.4f}", *numbers]
+        )
+
+
+if __name__ == "__main__":
+    main()
