@@ -8,7 +8,7 @@ import numpy as np
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.errors import DataError
-from masa.records import Column, Floats, Ints
+from masa.records import ERROR, Column, Floats, Ints, in_order
 
 ENOUGH_REPEATS = 100
 """If none of so many items is answered differently when asked twice, the API has no noise."""
@@ -28,8 +28,8 @@ class BaselineAnswers:
     run: int | None = None
     asked_twice: Mapping[int, bool] = field(default_factory=dict)
     """the places of the items that were asked twice, and whether the two answers differ"""
-    noise_seen_before: bool = False
-    """whether an earlier run saw the API contradict itself"""
+    asked_twice_before: tuple[int, int] = (0, 0)
+    """how many items an earlier run asked twice, and how many of them were answered differently"""
     confidence_repeats: bool = False
     """whether many items were asked twice, and each was answered with the same confidence twice"""
     weight: Floats | None = None
@@ -61,9 +61,101 @@ class BaselineAnswers:
 
         An API that was never asked twice is taken to repeat itself.
         """
-        if self.noise_seen_before or self.contradicted:
+        repeated, contradicted = self.noise_counts
+        if contradicted:
             return False
-        return self.repeated == 0 or self.repeated >= ENOUGH_REPEATS
+        return repeated == 0 or repeated >= ENOUGH_REPEATS
+
+    @property
+    def noise_counts(self) -> tuple[int, int]:
+        """How many items were asked twice and how many of them were answered differently.
+
+        Here or by an earlier run, whichever asked more.
+        """
+        return max((self.repeated, self.contradicted), self.asked_twice_before)
+
+    def replaced_by(self, later: "BaselineAnswers") -> "BaselineAnswers":
+        """Take later answers about some of these items; all others keep theirs."""
+        place = np.searchsorted(self.places, later.places)
+        inside = np.isin(later.places, self.places)
+        names = in_order(self.answers.values + later.answers.values)
+        codes, new = self.answers.on(names).codes.copy(), later.answers.on(names).codes
+        if ERROR in names:
+            # A call that failed tells nothing: the earlier answer is kept.
+            inside = inside & (new != names.index(ERROR))
+        codes[place[inside]] = new[inside]
+        confidence = None
+        if self.confidence is not None and later.confidence is not None:
+            confidence = self.confidence.copy()
+            confidence[place[inside]] = later.confidence[inside]
+        return replace(
+            self,
+            answers=Column(self.answers.name, names, codes),
+            confidence=confidence,
+            version=later.version,
+            run=later.run,
+            asked_twice=later.asked_twice or self.asked_twice,
+            asked_twice_before=max(self.noise_counts, later.noise_counts),
+            confidence_repeats=later.confidence_repeats or self.confidence_repeats,
+        )
+
+    def joined_by(self, later: "BaselineAnswers", data: Dataset) -> "BaselineAnswers":
+        """Add answers about other items of the data, drawn evenly from those without one.
+
+        There are then two estimates of any sum over all items. One lets the first items represent
+        all. The other knows the first items, and lets the later ones represent the rest. They are
+        averaged by how many items each rests on.
+        """
+        places = np.concatenate((self.places, later.places))
+        order = np.argsort(places, kind="stable")
+        names = in_order(self.answers.values + later.answers.values)
+        codes = np.concatenate((self.answers.on(names).codes, later.answers.on(names).codes))
+        confidence = None
+        if self.confidence is not None and later.confidence is not None:
+            confidence = np.concatenate((self.confidence, later.confidence))[order]
+        weight = extra_variance = None
+        if len(places) < len(data):
+            weight, extra_variance = self._joined_weights(len(later.places), data, places)
+            weight, extra_variance = weight[order], extra_variance[order]
+        return replace(
+            self,
+            places=places[order],
+            answers=Column(self.answers.name, names, codes[order]),
+            confidence=confidence,
+            version=later.version,
+            run=later.run,
+            asked_twice={**self.asked_twice, **later.asked_twice},
+            weight=weight,
+            extra_variance=extra_variance,
+            drawn_evenly=weight is None,
+        )
+
+    def _joined_weights(self, later: int, data: Dataset, places: Ints) -> tuple[Floats, Floats]:
+        """Give weights and extra variance of the items of both, in the order of these places."""
+        assert self.weight is not None and self.extra_variance is not None  # noqa: S101, PT018
+        first, items = len(self.places), len(data)
+        variance = self.weight * self.extra_variance
+        first_size = 1.0 / max(float(variance.sum()), 1.0 / items)
+        part = first_size / (first_size + later)
+        rest = (items - first) / (items * later)
+        weight = np.concatenate(
+            (
+                part * self.weight + (1.0 - part) / items,
+                np.full(later, (1.0 - part) * rest),
+            )
+        )
+        left = 1.0 - later / (items - first)
+        added = np.concatenate(
+            (part**2 * variance, np.full(later, ((1.0 - part) * rest) ** 2 * left))
+        )
+        # The items of a label together have the weight that the label has in the data.
+        label = data.label.codes[places]
+        together = np.bincount(label, weight, len(data.label.values))
+        count = np.bincount(data.label.codes[data.labelled], minlength=len(together))
+        share = np.where(together > 0.0, count, 0.0)
+        factor = (share / max(share.sum(), 1.0) / np.where(together > 0.0, together, 1.0))[label]
+        per_weight = np.divide(added, weight, out=np.zeros(len(added)), where=weight > 0.0)
+        return weight * factor, per_weight * factor
 
 
 def from_column(data: Dataset, answers: Column, confidence: str | None = None) -> BaselineAnswers:

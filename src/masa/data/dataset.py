@@ -456,7 +456,7 @@ def _coded(name: str, column: Sequence[object], *, most: int, missing: str = INV
 
 
 def _notes(label: Column, predictions: Iterable[Column]) -> tuple[str, ...]:
-    notes = [*_unlabelled_note(label), *_lone_label_note(label)]
+    notes = [*_unlabelled_note(label), *similar_labels(label), *_lone_label_note(label)]
     for column in predictions:
         notes += oddities(label, column)
     return tuple(notes)
@@ -468,6 +468,23 @@ def _unlabelled_note(label: Column) -> Iterator[str]:
         yield (
             f"{count:,} of {len(label.codes):,} items have no label; "
             "they only help to tell whether anything changed"
+        )
+
+
+def similar_labels(label: Column) -> Iterator[str]:
+    """Name the labels that differ by case or spaces alone."""
+    alike: dict[str, list[str]] = {}
+    for name in label.values:
+        if name != UNLABELLED:
+            alike.setdefault(_simplified(name), []).append(repr(name))
+    pairs = [" and ".join(names) for names in alike.values() if len(names) > 1]
+    if pairs:
+        listed = "; ".join(pairs[:MOST_NAMED])
+        if len(pairs) > MOST_NAMED:
+            listed += "; ..."
+        yield (
+            f"labels that differ only by case, spaces or a decimal part are different labels: "
+            f"{listed}; make them one in the data if they mean the same"
         )
 
 

@@ -46,6 +46,8 @@ class Estimate:
     """baseline answers, where the old matrix is only an estimate from them"""
     pairs: bool = False
     """whether both matrices are estimates from the same items, which represent others besides"""
+    noise: Interval | None = None
+    """how often the API contradicts itself, where it does"""
     differing: float | None = None
     """the share of answers that differ from the baseline, where pairs are known"""
     sequence: ConfidenceSequence | None = None

@@ -19,7 +19,8 @@ from masa.inference.estimate import (
     estimate_from_sequence,
     estimate_from_strata,
 )
-from masa.records import Column, Floats, Ints
+from masa.inference.spread import share
+from masa.records import Bools, Column, Floats, Ints
 from masa.sampling.draws import Draws
 from masa.sampling.layout import ItemCells, Layout
 from masa.sampling.predictive import Predictive
@@ -77,12 +78,14 @@ class Method:
         name: str | None = None,
         words: Words | None = None,
         new_answers: Sequence[str] = (),
+        asked_lately: Bools | None = None,
     ) -> "Method":
         """Choose by what is known before anything is asked.
 
         Every item has a baseline answer, or none has. Replays pass in the name of the method, the
         words of the items and the answers that will come. A live run takes the name from the
-        settings and the words from the data, and cannot know the new answers.
+        settings and the words from the data, and cannot know the new answers. Asked_lately (N,)
+        says which items the last run asked: the others come a little sooner.
         """
         wanted = name or settings.method
         others = tuple(_free_answers(data, column) for column in settings.also)
@@ -101,13 +104,15 @@ class Method:
             strata=strata,
             difficulty=difficulty,
             objective=settings.weights,
-            seed=settings.seed,
+            seed=settings.seed or 0,
             features=features,
             strict=settings.strict,
             notes=notes,
         )
         if chosen == "predictive":
-            return method._with_layout(settings, others, new_answers, may_switch=wanted == "auto")
+            return method._with_layout(
+                settings, others, new_answers, asked_lately, may_switch=wanted == "auto"
+            )
         if chosen in BY_SHRUNKEN_STRATA:
             method = replace(method, strata=method._shrunken_strata(settings, others))
         return method._with_cells()
@@ -117,6 +122,7 @@ class Method:
         settings: Settings,
         others: tuple[Column, ...],
         new_answers: Sequence[str],
+        asked_lately: Bools | None,
         *,
         may_switch: bool,
     ) -> "Method":
@@ -140,8 +146,8 @@ class Method:
             new=new_answers,
             rest=rest,
             switches=switches,
+            asked_lately=asked_lately,
             canaries=(settings.canary + 1) // 2,
-            seed=self.seed,
             extra_variance=_extra_variance(old, self.strata),
         )
         return replace(self, layout=layout, rest=rest)
@@ -233,6 +239,16 @@ class Method:
 
         Finite: the items that were asked are known for good, because the API repeats itself.
         """
+        found = self._estimate(places, answers, draws, finite=finite)
+        old = self.old
+        if old is None or old.repeats_itself:
+            return found
+        repeated, contradicted = old.noise_counts
+        return replace(found, noise=share(contradicted, repeated))
+
+    def _estimate(
+        self, places: Ints, answers: Column, draws: Draws | None, *, finite: bool
+    ) -> Estimate:
         old = self.old
         assert old is not None  # noqa: S101 - only replays do without
         if self.layout is None or draws is None:

@@ -362,6 +362,18 @@ class Reader:
             half += float(self._weight[self._unanswered].sum())
         return Interval(share, max(0.0, share - half), min(1.0, share + half + failed))
 
+    def differing_beyond_noise(self) -> Interval | None:
+        """Give the share of answers that differ, less the share that differs by noise."""
+        share, noise = self.differing(), self._found.noise
+        if share is None or noise is None:
+            return share
+        # Both are estimates, and each may be off to the other side.
+        return Interval(
+            max(0.0, share.estimate - noise.estimate),
+            max(0.0, share.low - noise.high),
+            max(0.0, share.high - noise.low),
+        )
+
     def cost(self, objective: Objective) -> Interval | None:
         """Give the change of the mean cost of mistakes per item."""
         if not objective.linear or objective.accuracy:
@@ -397,6 +409,8 @@ class Reader:
     def read(self, kind: str, objective: Objective) -> Iterator[tuple[Interval, int]]:
         """Give the intervals for one kind of tolerance, and whether more is better (1) or not (-1).
 
+        Answers that differ are neither (0).
+
         Labels without items have no recall. Labels that were and are never answered have no
         precision.
         """
@@ -409,6 +423,10 @@ class Reader:
             yield from _measured(self.recall())
         elif kind == "precision":
             yield from _measured(self.precision())
+        elif kind == "answers":
+            differing = self.differing_beyond_noise()
+            if differing is not None:
+                yield differing, 0
         elif kind == "cost":
             cost = self.cost(objective)
             if cost is not None:

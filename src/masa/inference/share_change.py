@@ -305,7 +305,7 @@ class ShareChange:
     def _groups(self, cells: Bools, mine: Bools, part: "_Part") -> "_Groups":
         """Bring the answers to the known weights of the groups that they are in."""
         names, place = np.unique(self.whole.group[cells], return_inverse=True)
-        group_weight = np.bincount(place, self.whole.weight[cells], len(names))
+        group_weight = np.bincount(place, self.whole.weight[cells], len(names)).astype(np.float64)
         of_answer = np.searchsorted(names, self.whole.group[self.answers.cell[mine]])
         return _Groups.of(part, of_answer, group_weight, self.prior_weight)
 
@@ -355,7 +355,8 @@ def _label_errors(
         extra = item_weight * items.extra_variance
     noise = 0.0
     if not old.repeats_itself:
-        noise = share(old.contradicted, old.repeated).high
+        repeated, contradicted = old.noise_counts
+        noise = share(contradicted, repeated).high
     skipped = np.zeros(labels, np.bool_)
     if skips_labels:
         skipped = np.bincount(answered, minlength=labels) == 0

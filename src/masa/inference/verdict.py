@@ -28,22 +28,52 @@ def verdict(reader: Reader, tolerance: Tolerance, objective: Objective) -> Verdi
     Changed if some interval lies wholly outside its tolerance, unchanged if all lie wholly inside,
     else undecided.
     """
-    worse = better = False
+    worse = better = differs = False
     inside = True
     for kind, limit in tolerance.limits.items():
         slack = limit + ROUNDING
         for interval, sign in reader.read(kind, objective):
             if interval.low > slack or interval.high < -slack:
-                # The sign says whether more of this quantity is better.
+                # The sign says whether more of this quantity is better; 0 says that it is neither.
                 gained = (interval.low > 0.0) == (sign > 0)
-                better = better or gained
-                worse = worse or not gained
+                better = better or (gained and sign != 0)
+                worse = worse or (not gained and sign != 0)
+                differs = True
             inside = inside and -slack <= interval.low and interval.high <= slack
     if worse:
         return Verdict("changed", "worse")
     if better:
         return Verdict("changed", "better")
+    if differs:
+        return Verdict("changed")
     return Verdict("unchanged") if inside else Verdict("undecided")
+
+
+def more_queries(
+    reader: Reader, tolerance: Tolerance, objective: Objective, *, answers: int, items: int
+) -> int | None:
+    """Tell about how many more queries would decide an undecided verdict; None if all are asked.
+
+    Intervals shrink as the root of the answers, and are gone when all items are asked. What is
+    enough is that all lie inside their tolerances, or that one lies outside.
+    """
+    if answers >= items or not answers:
+        return None
+    to_leave, to_stay = 0.0, 1.0
+    for kind, limit in tolerance.limits.items():
+        for interval, _ in reader.read(kind, objective):
+            below = max(interval.estimate - interval.low, 1e-12)
+            above = max(interval.high - interval.estimate, 1e-12)
+            to_leave = max(
+                to_leave, (interval.estimate - limit) / below, (-limit - interval.estimate) / above
+            )
+            to_stay = min(
+                to_stay, (interval.estimate + limit) / below, (limit - interval.estimate) / above
+            )
+    factor = min(max(to_leave, to_stay, 0.0), 1.0)
+    unknown = factor**2 * (1.0 / answers - 1.0 / items)
+    needed = 1.0 / (unknown + 1.0 / items) - answers
+    return max(1, int(float(f"{needed:.2g}")))
 
 
 def shared_confidence(confidence: float, tolerance: Tolerance) -> float:
@@ -66,7 +96,11 @@ def judged(
 
     A run that was not finished has no verdict.
     """
-    limits = {"tolerance": tolerance.to_json(), "confidence": confidence}
+    limits: dict[str, Any] = {
+        "tolerance": tolerance.to_json(),
+        "confidence": confidence,
+        "more_queries": None,
+    }
     if found is None:
         unknown = ("shift", "accuracy_change", "error_bound", "readings", "direction")
         return {"verdict": "undecided", "surprising": (), **dict.fromkeys(unknown), **limits}
@@ -75,6 +109,10 @@ def judged(
     reached = Verdict("undecided")
     if finished:
         reached = verdict(reader, tolerance, wanted)
+    if reached.said == "undecided":
+        limits["more_queries"] = more_queries(
+            reader, tolerance, wanted, answers=len(places), items=len(strata.items)
+        )
     return {
         **limits,
         "verdict": reached.said,

@@ -256,9 +256,11 @@ class Assessment:
     gap: Gap | None = None
     """if there are groups with answers"""
     fail_on: str = "any"
-    """any or worse: which changes end with exit code 1"""
+    """any, worse or moved: which changes end with exit code 1"""
     canary_ok: bool = False
     """whether a canary that found no change ends with exit code 0"""
+    more_queries: int | None = None
+    """about how many more queries would decide it, where it is undecided"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -279,6 +281,8 @@ class Assessment:
         """What the command exits with."""
         if self.stopped == "interrupted":
             return 130
+        if self.fail_on == "moved" and self.moved == "yes":
+            return 1
         if self.stopped == "canary" and self.canary_ok:
             return 0
         if self.verdict == "changed" and self.fail_on == "worse" and self.direction == "better":
@@ -332,6 +336,7 @@ class Assessment:
             sides=tuple(content["sides"]),
             fail_on=content.get("fail_on", "any"),
             canary_ok=content.get("canary_ok", False),
+            more_queries=content.get("more_queries"),
             groups=tuple(map(GroupReport.from_dict, content.get("groups", ()))),
             notes=tuple(content["notes"]),
         )
@@ -357,6 +362,7 @@ class Assessment:
             "confidence": self.confidence,
             "tolerance": self.tolerance,
             "direction": self.direction,
+            "more_queries": self.more_queries,
             "fail_on": self.fail_on,
             "canary_ok": self.canary_ok,
             **self._shift_to_dict(),

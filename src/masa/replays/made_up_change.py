@@ -120,7 +120,7 @@ class MadeUpChange:
             target_error=error,
             confidence=self.settings.confidence,
             mix=self.settings.mix,
-            seed=self.settings.seed,
+            seed=self.settings.seed or 0,
         )
 
     def error_ratio(self, share: float) -> float:
@@ -206,7 +206,7 @@ class MadeUpChange:
 
     def _new_answers(self, share: float, variant: int) -> Column:
         """Make up the new answer of every item."""
-        rng = np.random.default_rng((self.settings.seed, round(1e6 * share), variant))
+        rng = np.random.default_rng((self.settings.seed or 0, round(1e6 * share), variant))
         old, label = self.answers, self.data.label
         names = self._names()
         codes: Codes = old.codes.astype(np.int32).copy()

@@ -60,6 +60,8 @@ def assessment(found: Assessment) -> RenderableType:
         Text.assemble((word, style), f"  {_reason(found)}"),
         Text(_any_change(found)),
     ]
+    if found.verdict == "undecided" and found.shift is not None:
+        parts.append(Text(_what_it_would_take(found)))
     if found.shift is not None:
         parts += [Text(""), heat_map(found.shift), *_examples(found)]
         if found.readings is not None:
@@ -116,7 +118,33 @@ def _reason(found: Assessment) -> str:
         allowed = points(tolerance.limits["accuracy"], sign=False)
     right = f"right answers {percent(shift.accuracy.old)} -> {percent(shift.accuracy.new)}"
     interval = f"{percent(found.confidence)} interval"
-    return f"{right}: {_between(change)} ({interval}; tolerance {allowed})"
+    return f"{_meaning(found)}{right}: {_between(change)} ({interval}; tolerance {allowed})"
+
+
+def _meaning(found: Assessment) -> str:
+    """Say what the verdict and a proven change mean together."""
+    if not _is_over_time(found):
+        return ""
+    if found.verdict == "changed":
+        return f"for the {found.direction}: " if found.direction else ""
+    if found.moved != "yes":
+        return ""
+    if found.verdict == "unchanged":
+        return "within the tolerance, though the model behind it is another one: "
+    return "the model behind it is another one, but whether that matters is not certain: "
+
+
+def _what_it_would_take(found: Assessment) -> str:
+    """Say how an undecided verdict could be decided."""
+    if found.more_queries is None:
+        return (
+            f"All {found.items:,} items that can be compared were asked: "
+            "the notes say why that was not enough."
+        )
+    left = found.items - found.answers - found.errors
+    if found.more_queries >= 0.95 * left:
+        return f"It would take about all of the {left:,} items that are left to decide it."
+    return f"About {found.more_queries:,} more queries would decide it."
 
 
 def _any_change(found: Assessment) -> str:
@@ -245,7 +273,7 @@ def _cost(found: Assessment) -> Iterator[str]:
     yield (
         f"Run {found.run}: {_spent(found.queries, found.cost)}, "
         f"{counted(found.answers, 'answer')}; {found.items:,} items. "
-        f"It ended because {STOPPED[found.stopped]}."
+        f"It ended because {STOPPED[found.stopped]}. Seed {found.seed}."
     )
     if found.errors:
         yield (

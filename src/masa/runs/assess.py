@@ -1,16 +1,20 @@
 """Assess an API: what it answers now against what it answered before."""
 
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from masa.clients import Client, Function
 from masa.clients.replay import ReplayClient
 from masa.data.baseline_answers import BaselineAnswers, narrowed
 from masa.data.cheap_model import CHEAP, CHEAP_CONFIDENCE, helped
-from masa.data.dataset import Dataset
+from masa.data.dataset import Dataset, similar_labels
 from masa.errors import UsageError
+from masa.inference.at_best import narrowest
 from masa.inference.estimate import Estimate
 from masa.inference.method import Method
 from masa.inference.stopping import Stopping
@@ -18,7 +22,7 @@ from masa.inference.trial import Trial
 from masa.records import Assessment, Column, Progress, billionths
 from masa.runs.conclude import conclude, even_weights
 from masa.runs.journalled import keys
-from masa.runs.options import Options, options
+from masa.runs.options import Options, RunOptions, options
 from masa.runs.session import Session, Spending, Worked, ask, choose, claimed, costs_nothing
 from masa.runs.stored_baseline import comparable, find_baseline
 from masa.runs.waiting import waiting
@@ -28,6 +32,9 @@ from masa.storage.history import Draft
 from masa.storage.store import Store, opened
 
 Baseline = str | Column | int | None
+
+LARGEST_NEW_SEED = 999_999
+"""Seeds are drawn up to this: few digits to type again."""
 
 
 async def assess_async(
@@ -64,9 +71,10 @@ async def assess_async(
     _check_canary(chosen.settings.canary, spending)
     with opened(chosen.run.store) as store:
         case = _Case.of(store, data, api, baseline, chosen)
-        # Made before the run is claimed: loading compiled code takes a moment.
-        trial = case.trial(spending)
+        tell_first(chosen.run, (*similar_labels(case.data.label), *case.cautions))
         run, notes = choose(store, case.draft(api, chosen), chosen.run)
+        # Made before the run is claimed: loading compiled code takes a moment.
+        trial = case.trial(spending, run.seed)
         with claimed(store, run):
             session = Session(
                 store,
@@ -76,7 +84,13 @@ async def assess_async(
                 chosen.limits,
                 chosen.run.progress,
                 chosen.run.interruptible,
-                notes=(*case.data.notes, *case.old.notes, *notes, *case.method.notes),
+                notes=(
+                    *case.data.notes,
+                    *case.old.notes,
+                    *case.cautions,
+                    *notes,
+                    *case.method.notes,
+                ),
             )
             return await _work(session, case, trial, spending, chosen.run.sides)
 
@@ -114,9 +128,26 @@ class _Case:
             whole, old, chosen.settings, folder=cache(store, chosen), progress=chosen.run.progress
         )
         part, old = narrowed(whole, old)
-        return cls(whole, part, old, settings, Method.of(part, old, settings))
+        lately = np.isin(keys(part), history.asked_lately(store, chosen.run.name))
+        method = Method.of(part, old, settings, asked_lately=lately)
+        return cls(whole, part, old, settings, method)
 
-    def trial(self, spending: Spending) -> Trial:
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What cannot be decided however much is asked."""
+        old, limit = self.old, self.settings.tolerance.limits.get("accuracy")
+        if old.weight is None or old.extra_variance is None or limit is None:
+            return ()
+        at_best = narrowest(old.weight * old.extra_variance, self.settings.confidence)
+        if at_best <= limit:
+            return ()
+        return (
+            f"this baseline of {len(old.places):,} items cannot show that nothing changed: with "
+            f"all of them asked, accuracy is known to {100 * at_best:.2g} points, and the "
+            f"tolerance is {100 * limit:.2g}; masa baseline --refresh N adds items",
+        )
+
+    def trial(self, spending: Spending, seed: int) -> Trial:
         """Make the assessment without input and output."""
         return Trial(
             self.method,
@@ -124,6 +155,7 @@ class _Case:
             Stopping.of(self.settings),
             budget=spending.queries,
             canary=self.settings.canary,
+            seed=seed,
         )
 
     def draft(self, client: Client, chosen: Options) -> Draft:
@@ -136,7 +168,22 @@ class _Case:
             keys=keys(self.whole),
             data=self.whole.fingerprint(),
             baseline=self.old.run,
+            drawn_seed=_new_seed(self.settings),
         )
+
+
+def tell_first(run: RunOptions, notes: Iterable[str]) -> None:
+    """Say what should be known before anything is paid."""
+    if run.tell is not None:
+        for note in notes:
+            run.tell(note)
+
+
+def _new_seed(settings: Settings) -> int | None:
+    """Draw a seed where the command names none: every run asks other items."""
+    if settings.seed is not None:
+        return None
+    return 1 + secrets.randbelow(LARGEST_NEW_SEED)
 
 
 def _check_canary(canary: int, spending: Spending) -> None:
@@ -151,9 +198,11 @@ async def _work(
     session: Session, case: _Case, trial: Trial, spending: Spending, sides: tuple[str, str]
 ) -> Assessment:
     """Drive a trial with the engine and the journal, conclude, and store the result."""
-    # An API that used these labels before and does not now has changed.
-    # One that never used them is misread.
-    never_used = not set(case.old.answers.values) & set(session.data.labels)
+    # An API that used these labels when it was last asked the same way, and does not now, has
+    # changed. One that was never seen to use them is misread, as a column of answers may have been
+    # read in another way.
+    used = set(case.old.answers.values) & set(session.data.labels)
+    never_used = case.old.run is None or not used
     try:
         worked = await ask(
             session,

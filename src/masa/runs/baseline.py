@@ -4,20 +4,27 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from masa.clients import Client
 from masa.data.baseline_answers import narrowed
-from masa.data.dataset import Dataset
+from masa.data.dataset import Dataset, similar_labels
 from masa.errors import UsageError
 from masa.inference.counts import true_matrix
 from masa.inference.method import build_strata
 from masa.inference.spread import share
 from masa.records import ERROR, Answer, Baseline, Column, Floats, Query, amount
-from masa.runs.assess import as_client, checked_spending
+from masa.runs.assess import as_client, checked_spending, tell_first
 from masa.runs.conclude import odd_answers
 from masa.runs.journalled import keys, places
 from masa.runs.options import options
 from masa.runs.session import Session, Spending, Worked, ask, choose, claimed
-from masa.runs.stored_baseline import comparable, lay_over
+from masa.runs.stored_baseline import (
+    answered_keys,
+    comparable,
+    find_baseline,
+    lay_over,
+)
 from masa.runs.waiting import waiting
 from masa.sampling.stratified import Sampler
 from masa.settings import Limits, RunSettings, Settings
@@ -34,12 +41,14 @@ async def baseline_async(
     budget: int | None = None,
     money: "float | str | None" = None,
     repeat: int = 0,
+    refresh: int = 0,
     limits: Limits | None = None,
     **given: Any,
 ) -> Baseline:
     """Ask the API about items and keep its answers as the baseline.
 
-    All items are asked, or within a budget the same share of each stratum.
+    All items are asked, or within a budget the same share of each stratum. With `refresh` so many
+    items are asked that the baseline of this name has no answer about, and added to it.
 
     `repeat` items are then asked a second time, to see how often the API contradicts itself.
     Further keywords are `levels`, `seed`, the fields of `Limits` and those of `RunOptions`
@@ -51,24 +60,32 @@ async def baseline_async(
     """
     api = as_client(client, data)
     chosen = options(None, limits, **given)
+    if refresh and budget is None:
+        budget = refresh + repeat
     spending = checked_spending(api, budget, money)
     price = api.price(data.item(0))
     _check_repeat(repeat, spending, price)
-    strata, difficulty = build_strata(data, None, chosen.settings, all_items=True)
-    draft = Draft(
-        name=chosen.run.name,
-        kind="baseline",
-        settings={
+    tell_first(chosen.run, similar_labels(data.label))
+    with opened(chosen.run.store) as store:
+        whole, before = data, None
+        if refresh:
+            data, before = _without_answer(store, data, api, chosen.run)
+        strata, difficulty = build_strata(data, None, chosen.settings, all_items=True)
+        settings = {
             "levels": chosen.settings.levels,
-            "seed": chosen.settings.seed,
+            "seed": chosen.settings.seed or 0,
             "difficulty": difficulty,
             "repeat": repeat,
-        },
-        comparable=comparable(api, data),
-        keys=keys(data),
-        data=data.fingerprint(),
-    )
-    with opened(chosen.run.store) as store:
+        }
+        draft = Draft(
+            name=chosen.run.name,
+            kind="baseline",
+            settings=settings,
+            comparable=comparable(api, data),
+            keys=keys(whole),
+            data=whole.fingerprint(),
+            baseline=before,
+        )
         run, notes = choose(store, draft, chosen.run)
         with claimed(store, run):
             session = Session(
@@ -82,15 +99,30 @@ async def baseline_async(
                 notes=(*data.notes, *notes),
             )
             # In proportion to the strata, at least one of each: unbiased whatever the answers are.
-            source = Sampler.proportional(strata, seed=chosen.settings.seed)
+            source = Sampler.proportional(strata, seed=chosen.settings.seed or 0)
             try:
                 worked = await _work(session, source, spending, repeat, price)
             finally:
                 await api.close()
-            return _close(session, worked)
+            return _close(session, worked, whole)
 
 
 baseline = waiting(baseline_async)
+
+
+def _without_answer(
+    store: Store, data: Dataset, client: Client, run: RunSettings
+) -> tuple[Dataset, int]:
+    """Give the items that the baseline of a name has no answer about, and the number of its run."""
+    _, known = find_baseline(store, data, client, None, name=run.name, force=run.force)
+    assert known.run is not None  # noqa: S101 - it is a run of the store
+    there = np.isin(keys(data), answered_keys(store, known.run))
+    if there.all():
+        raise UsageError(
+            f"the baseline of {run.name!r} has an answer about every item",
+            hint="masa baseline without --refresh asks all of them again",
+        )
+    return data.take(np.flatnonzero(~there)), known.run
 
 
 def _check_repeat(repeat: int, spending: Spending, price: int) -> None:
@@ -125,12 +157,12 @@ async def _work(
     return replace(again, stopped=stopped, notes=notes, asides=asides)
 
 
-def _close(session: Session, worked: Worked) -> Baseline:
+def _close(session: Session, worked: Worked, whole: Dataset) -> Baseline:
     """Store the result; a finished run becomes the baseline of its name."""
     result = _concluded(
         session.store,
         session.run,
-        session.data,
+        whole,
         worked.past,
         worked.stopped,
         notes=worked.all_notes,
@@ -234,9 +266,10 @@ def _concluded(
 ) -> Baseline:
     """Fold the journal of a baseline into what it says."""
     matrix = version = None
-    repeated = contradicted = 0
+    repeated = contradicted = known = 0
     if past.answers:
         same, old = lay_over(store, data, run)
+        known = len(old.places)
         notes = (*notes, *odd_answers(data, old.answers))
         if same.labelled[old.places].any():
             same, old = narrowed(same, old)
@@ -250,11 +283,15 @@ def _concluded(
             f"only {repeated:,} of {wanted:,} items could be asked twice within the budget",
         )
     said = [recorded.prediction for recorded in past.answers.values()]
+    answers = len(said) - said.count(ERROR)
+    if run.baseline is not None:
+        # What was there before counts as well.
+        answers = known
     return Baseline(
         run=run.id,
         stopped=stopped,
         items=len(data),
-        answers=len(said) - said.count(ERROR),
+        answers=answers,
         errors=said.count(ERROR),
         queries=past.queries,
         cost=amount(past.money) if priced else None,

@@ -124,7 +124,7 @@ class _Comparison:
 
     async def compared(self, a: Client, b: Client, spending: Spending) -> Assessment:
         """Ask A within half of the budget, then B with what is left."""
-        source = Sampler.proportional(self.strata, seed=self.chosen.settings.seed)
+        source = Sampler.proportional(self.strata, seed=self.chosen.settings.seed or 0)
         one = await self._ask(a, None, source, _half(spending))
         left = _left(spending, one.worked.past)
         other = None
@@ -153,7 +153,7 @@ class _Comparison:
             "compare",
             {
                 "levels": settings.levels,
-                "seed": settings.seed,
+                "seed": settings.seed or 0,
                 "difficulty": self.difficulty,
                 "side": self.sides[partner is not None],
             },
@@ -226,7 +226,7 @@ class _Comparison:
             api_version=Versions(version(one.worked.past), version(last.worked.past)),
             uniform_queries=None,
             method="proportional",
-            seed=settings.seed,
+            seed=settings.seed or 0,
             sides=self.sides,
             fail_on=settings.fail_on,
             notes=(*data.notes, *(note for side in sides for note in side.worked.all_notes)),

@@ -4,6 +4,7 @@ from itertools import islice
 
 import numpy as np
 
+from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset, oddities
 from masa.data.strata import Strata
 from masa.inference.estimate import Estimate, uniform_queries
@@ -13,7 +14,7 @@ from masa.inference.readings import StandardErrors
 from masa.inference.spread import normal
 from masa.inference.trial import Conclusion, conclusion
 from masa.inference.verdict import judged
-from masa.records import ERROR, Assessment, Column, Floats, Ints, Versions, amount
+from masa.records import ERROR, Assessment, Bools, Column, Floats, Ints, Versions, amount
 from masa.runs.journalled import asked, version
 from masa.runs.session import Session, Worked
 from masa.settings import Settings
@@ -74,7 +75,7 @@ def conclude(
         api_version=Versions(old.version, version(past)),
         uniform_queries=uniform,
         method=method.name,
-        seed=settings.seed,
+        seed=session.run.seed,
         sides=sides,
         groups=groups,
         gap=gap,
@@ -98,6 +99,8 @@ def _notes(found: Conclusion, worked: Worked, method: Method, settings: Settings
             f"switched to method adaptive at answer {first:,}: "
             "the labels predicted the new answers better than the old answers did"
         )
+    if len(found.places) >= len(data) and found.estimate is not None:
+        notes += _why_not_certain(found, old)
     if found.differing and not old.repeated and old.run is not None:
         notes.append(
             "whether the API contradicts itself was not measured (masa baseline --repeat N does); "
@@ -112,6 +115,33 @@ def _notes(found: Conclusion, worked: Worked, method: Method, settings: Settings
     notes += odd_answers(data, found.answers)
     notes += several_versions(worked.past)
     return notes
+
+
+def _why_not_certain(found: Conclusion, old: BaselineAnswers) -> list[str]:
+    """Say what leaves an interval open though every item was asked."""
+    notes = []
+    if old.weight is not None:
+        notes.append(
+            f"every item of the baseline was asked; its {len(old.places):,} items represent all "
+            "others, which leaves the interval open (masa baseline --refresh N adds more)"
+        )
+    if not old.repeats_itself:
+        notes.append(
+            "every item was asked; the API contradicts itself, which leaves the interval open"
+        )
+    failed = int(np.count_nonzero(_failed(found.answers)))
+    if failed:
+        notes.append(
+            f"every item was asked; {failed:,} failed and may have been anything, "
+            "which leaves the interval open"
+        )
+    return notes
+
+
+def _failed(answers: Column) -> Bools:
+    if ERROR not in answers.values:
+        return np.zeros(len(answers.codes), np.bool_)
+    return np.asarray(answers.codes == answers.values.index(ERROR))
 
 
 def odd_answers(data: Dataset, answers: Column) -> list[str]:

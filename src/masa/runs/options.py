@@ -1,5 +1,6 @@
 """The options of a run that the library takes as keywords, besides its settings."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ class RunOptions(RunSettings):
 
     progress: Progress | None = None
     """called with what is being done and how much of it is done, from 0 to 1"""
+    tell: Callable[[str], None] | None = None
+    """called with what should be known before anything is paid"""
     interruptible: bool = False
     """whether Ctrl-C ends the run cleanly; for programs, not for libraries inside programs"""
     sides: tuple[str, str] = ("before", "now")

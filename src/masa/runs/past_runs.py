@@ -1,11 +1,17 @@
 """The runs in a store: list them, and accept one as the new baseline."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from masa.inference.at_best import narrowest
+from masa.runs.stored_baseline import answered_keys, earlier_baseline
 from masa.settings.run import DEFAULT_STORE
 from masa.storage import history as kept_runs
+from masa.storage import journal
 from masa.storage.history import Run
-from masa.storage.store import opened
+from masa.storage.store import Store, opened
 
 
 def history(
@@ -17,7 +23,67 @@ def history(
     return [run for run in found if name in (None, run.name)]
 
 
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A run that became the baseline, and what later runs can do with it."""
+
+    run: Run
+    items: int
+    """the items of the data"""
+    answers: int
+    """those of them that the baseline has an answer about"""
+    updates: bool
+    """whether the other answers of the baseline before it are kept"""
+    at_best: float | None
+    """how far accuracy may have changed if all these items are asked and no answer changed, where
+    not all items have an answer"""
+    lost: int
+    """how many more items the baseline before it had an answer about"""
+
+    @property
+    def words(self) -> str:
+        """What follows for later runs."""
+        if self.updates:
+            return (
+                "it found no change that matters, so that its answers replace those of the "
+                f"baseline and all others are kept: {self.answers:,} of {self.items:,} items"
+            )
+        if self.answers >= self.items:
+            return f"all {self.items:,} items have an answer"
+        told = f"{self.answers:,} of {self.items:,} items, and only these are asked from now on"
+        if self.at_best is not None:
+            told += (
+                "; with all of them asked and nothing changed, accuracy will be known to "
+                f"{100 * self.at_best:.2g} points"
+            )
+        if self.lost > 0:
+            told += (
+                f"; masa baseline --refresh {self.lost} asks as many more as the baseline "
+                "before it had"
+            )
+        return told
+
+
+def accepted(store: Store, number: int) -> Accepted:
+    """Make a finished run the baseline of its name, and say what later runs can do with it."""
+    found = kept_runs.find(store, number)
+    before = kept_runs.current(store, found.name)
+    had = 0 if before is None else len(answered_keys(store, before.id))
+    run = kept_runs.accept(store, number)
+    has, items = len(answered_keys(store, number)), len(kept_runs.keys(store, run))
+    weights = journal.past(store, number).weights
+    updates = earlier_baseline(store, run) is not None
+    at_best = None
+    if weights and has < items and not updates:
+        at_best = narrowest(np.array([variance for _, variance in weights.values()]))
+    return Accepted(run, items, has, updates, at_best, max(0, had - has))
+
+
 def accept(run: int, *, store: "str | Path" = DEFAULT_STORE) -> Run:
-    """Make a finished run the new baseline of its name; nothing is asked or paid again."""
+    """Make a finished run the new baseline of its name; nothing is asked or paid again.
+
+    Where it found no change that matters, its answers replace those of the baseline before it, and
+    the answers about other items are kept.
+    """
     with opened(store, make=False) as kept:
         return kept_runs.accept(kept, run)

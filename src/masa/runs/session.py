@@ -129,6 +129,7 @@ def _check_same_command(found: Run, draft: Draft) -> None:
         return
     unset = dict.fromkeys({*found.settings, *draft.settings})
     before = {**found.comparable, **unset, **found.settings}
+    before.pop(history.DRAWN_SEED, None)
     now = {**draft.comparable, **unset, **draft.settings}
     follows = before.pop(FOLLOWS_FROM_OTHERS, None), now.pop(FOLLOWS_FROM_OTHERS, None)
     what = history.differences(before, now)

@@ -1,5 +1,6 @@
 """Find the baseline of a run in the store and lay its answers over the data."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,13 +72,66 @@ def lay_over(
     store: Store, data: Dataset, run: Run, notes: "list[str] | None" = None
 ) -> tuple[Dataset, BaselineAnswers]:
     """Lay the answers of a stored run over the data, on the items that both have."""
+    data, note = _common_items(store, data, run)
+    known, sources = _known(store, data, run)
+    said = [*(notes or []), *note]
+    if len(sources) > 1:
+        parts = [f"{count:,} of run {number} ({date})" for number, date, count in sources]
+        said.append(f"the baseline's answers are from several runs: {', '.join(parts)}")
+    return data, replace(known, notes=tuple(said))
+
+
+Sources = list[tuple[int, str, int]]
+"""Runs, their dates, and how many answers of each are in a baseline."""
+
+
+def _known(store: Store, data: Dataset, run: Run) -> tuple[BaselineAnswers, Sources]:
+    """Give the answers of a run, and those of earlier runs that still count."""
+    earlier = earlier_baseline(store, run)
+    own = _own(store, data, run, alone=earlier is None)
+    mine = (run.id, run.created[:10], len(own.places))
+    if earlier is None:
+        return own, [mine]
+    before, sources = _known(store, data, earlier)
+    if run.kind == "baseline":
+        return before.joined_by(own, data), [mine, *sources]
+    first = (sources[0][0], sources[0][1], max(0, sources[0][2] - len(own.places)))
+    return before.replaced_by(own), [mine, first, *sources[1:]]
+
+
+def earlier_baseline(store: Store, run: Run) -> Run | None:
+    """Find the baseline whose answers about other items still count beside those of a run.
+
+    An assessment that found no change that matters updates its baseline. Where it found one, the
+    other items' answers are no longer what the API says. A refreshed baseline adds to the one
+    before it.
+    """
+    if run.baseline is None:
+        return None
+    if run.kind == "baseline":
+        return history.find(store, run.baseline)
+    if run.kind == "assess" and (run.result or {}).get("verdict") == "unchanged":
+        return history.find(store, run.baseline)
+    return None
+
+
+def answered_keys(store: Store, number: int) -> list[int]:
+    """Give the keys of the items that a baseline has answers about, those of earlier runs too."""
+    found: dict[int, None] = {}
+    run: Run | None = history.find(store, number)
+    while run is not None:
+        found |= dict.fromkeys(journal.past(store, run.id).answers)
+        run = earlier_baseline(store, run)
+    return list(found)
+
+
+def _own(store: Store, data: Dataset, run: Run, *, alone: bool) -> BaselineAnswers:
+    """Give the answers of one run, and what its items represent if they stand alone."""
     past = journal.past(store, run.id)
     if not past.answers:
         raise UsageError(
             f"run {run.id} has no answers to compare with", hint="choose another baseline"
         )
-    data, note = _common_items(store, data, run)
-    notes = [*(notes or []), *note]
     known = asked(data, past)
     items = known.places()
     if not len(items):
@@ -86,21 +140,20 @@ def lay_over(
             hint="make a new baseline (masa baseline)",
         )
     weight = extra_variance = None
-    if len(items) < len(data):
+    if alone and len(items) < len(data):
         if run.kind == "assess":
             weight, extra_variance = _weights_of_run(data, items, run, past)
         else:
             weight, extra_variance = evenly_weighted(data, items, run.settings.get("levels", 3))
     twice = _asked_twice(past)
     pairs = _predictions(twice)
-    noise_seen_before = False
-    if not pairs and run.baseline is not None:
+    before: dict[int, tuple[str, str]] = {}
+    if alone and not pairs and run.baseline is not None:
         # Noise was measured before this run: of those items, the ones asked here are left.
         before = _asked_twice_before(store, run)
         pairs = {key: pair for key, pair in before.items() if key in past.answers}
-        noise_seen_before = any(first != again for first, again in before.values())
     place = places(data, pairs)
-    return data, BaselineAnswers(
+    return BaselineAnswers(
         items,
         known.column(items.tolist()),
         _confidence(data, items, past),
@@ -111,12 +164,14 @@ def lay_over(
             for key, (first, again) in pairs.items()
             if key in place and ERROR not in (first, again)
         },
-        noise_seen_before=noise_seen_before,
+        asked_twice_before=(
+            len(before),
+            sum(first != again for first, again in before.values()),
+        ),
         confidence_repeats=_confidence_repeats(twice),
         weight=weight,
         extra_variance=extra_variance,
         drawn_evenly=weight is None or run.kind != "assess",
-        notes=tuple(notes),
     )
 
 

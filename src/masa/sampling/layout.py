@@ -27,6 +27,10 @@ SMALL = 10
 
 A cell holds the items of one label and one baseline answer."""
 
+SOONER = 1.25
+"""How much likelier an item is drawn that the last run did not ask. The inclusion probabilities
+are known, so the estimate allows for it."""
+
 CANARIES, ONE_IN = 10, 50
 """The usual number of canaries, and the number of items that there must be for each of them."""
 
@@ -106,6 +110,7 @@ class Layout:
         switches: bool = False,
         canaries: int = 0,
         seed: int = 0,
+        asked_lately: Bools | None = None,
         extra_variance: Floats | None = None,
     ) -> "Layout":
         """Lay the items out; weight (N,) is the share of each in the estimate, cost (N,) its price.
@@ -139,7 +144,7 @@ class Layout:
                 word_start=words.start,
                 words=words.codes,
                 weight=weight,
-                priority=_priority(weight, cost, group),
+                priority=_priority(weight, cost, group, asked_lately),
                 order=np.lexsort((rank, old, label.codes)).astype(np.int32),
             ),
             cells=sorted_items.cells,
@@ -201,9 +206,16 @@ def _predictors(
     return np.array(columns, np.float32).T.copy(), np.array(coefficients)
 
 
-def _priority(weight: Floats, cost: Floats | None, group: Column | None) -> Floats:
-    """Return the weight of each item (N,) in its group, over the square root of its price."""
+def _priority(
+    weight: Floats, cost: Floats | None, group: Column | None, asked_lately: Bools | None
+) -> Floats:
+    """Return the weight of each item (N,) in its group, over the square root of its price.
+
+    Items that were not asked lately come a little sooner.
+    """
     priority = weight / np.sqrt(prices(cost, len(weight)))
+    if asked_lately is not None and asked_lately.any():
+        priority *= np.where(asked_lately, 1.0, SOONER)
     if group is not None:
         group_weight = np.bincount(group.codes, weight, len(group.values))
         # The constant avoids 0 / 0 in a group without weight.

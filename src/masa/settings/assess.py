@@ -40,7 +40,8 @@ class Shared(Section):
     tolerance: Tolerance = setting(
         Tolerance,
         Kind("T", Tolerance.read, reads_none=True),
-        "Change that does not matter: 1% of accuracy; or recall=, precision=, entry=, cost=.",
+        "Change that does not matter: 1% of accuracy; or recall=, precision=, entry=, answers=, "
+        "cost=.",
         default_words="0.01",
     )
     confidence: float = setting(
@@ -62,6 +63,9 @@ class Settings(Shared):
     masa.errors.UsageError: levels is 0
     """
 
+    seed: int | None = setting(  # type: ignore[assignment]
+        None, SEED, "Repeat the choice of items of a run with this seed.", default_words="a new one"
+    )
     method: str = setting(
         "auto", one_of("NAME", *LIVE), f"How items are chosen: {', '.join(LIVE)}."
     )
@@ -74,7 +78,9 @@ class Settings(Shared):
     )
     canary_ok: bool = setting(False, flag(), "A canary that saw no change is exit code 0, not 3.")
     fail_on: str = setting(
-        "any", one_of("WHAT", "any", "worse"), "Changes that are exit code 1: any or worse."
+        "any",
+        one_of("WHAT", "any", "worse", "moved"),
+        "Changes that are exit code 1: any that matters, worse alone, or moved: any at all.",
     )
     difficulty: str = ""
     """what the data's difficulty is, in words"""

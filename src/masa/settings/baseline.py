@@ -15,6 +15,9 @@ class BaselineSettings(Section):
     repeat: int = setting(
         0, whole("N", 0), "Ask N items twice: how often does the API contradict itself?"
     )
+    refresh: int = setting(
+        0, whole("N", 0), "Add answers about N more items to the baseline that there is."
+    )
     take: str | None = setting(
         None, text("COL"), "Take the answers from this column; ask nothing.", option="--import"
     )

@@ -8,13 +8,14 @@ from typing import Any
 from masa.errors import UsageError
 from masa.settings.kinds import number
 
-KINDS = ("accuracy", "recall", "precision", "entry", "cost")
+KINDS = ("accuracy", "recall", "precision", "entry", "answers", "cost")
 """What a tolerance may be on."""
 
 IN_WORDS = {
     "recall": "recall of any label",
     "precision": "precision of any label",
     "entry": "any entry",
+    "answers": "the share of answers that differ",
 }
 
 

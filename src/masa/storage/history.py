@@ -13,7 +13,7 @@ import sqlalchemy as sql
 
 from masa.errors import UsageError
 from masa.records import Ints
-from masa.storage.schema import baseline, data, run
+from masa.storage.schema import baseline, call, data, run
 from masa.storage.store import Store
 
 FRESH_DAYS = 7
@@ -27,6 +27,9 @@ MOST_NAMED = 8
 
 MAX_NUMBER = 2**63
 """SQLite's integers are below this."""
+
+DRAWN_SEED = "drawn_seed"
+"""The key of the seed in the settings of a run, where the command did not name one."""
 
 COMPARED = {
     "api": "the API",
@@ -56,6 +59,11 @@ class Run:
     comparable: dict[str, Any]
     result: dict[str, Any] | None
 
+    @property
+    def seed(self) -> int:
+        """The seed of its choice of items: what the command named, or what was drawn for it."""
+        return int(self.settings.get(DRAWN_SEED) or self.settings.get("seed") or 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -68,6 +76,8 @@ class Draft:
     keys: Ints
     data: str
     baseline: int | None = None
+    drawn_seed: int | None = None
+    """the seed of the run, where the command did not name one"""
 
     @property
     def identity(self) -> str:
@@ -105,6 +115,9 @@ def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
                 sql.insert(data).values(fingerprint=draft.data, size=len(draft.keys), hashes=hashes)
             )
         now = _now()
+        settings = dict(draft.settings)
+        if draft.drawn_seed is not None:
+            settings[DRAWN_SEED] = draft.drawn_seed
         row = {
             "name": draft.name,
             "kind": draft.kind,
@@ -113,7 +126,7 @@ def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
             "data": draft.data,
             "identity": draft.identity,
             "baseline": draft.baseline,
-            "settings": dict(draft.settings),
+            "settings": settings,
             "comparable": dict(draft.comparable),
         }
         number = connection.execute(sql.insert(run).values(**row).returning(run.c.id)).scalar_one()
@@ -195,6 +208,18 @@ def current(store: Store, name: str) -> Run | None:
     if number is None:
         return None
     return find(store, int(number))
+
+
+def asked_lately(store: Store, name: str) -> Ints:
+    """Return the keys of the items that the last finished assessment of a name asked."""
+    last = (
+        sql.select(sql.func.max(run.c.id))
+        .where(run.c.name == name, run.c.kind == "assess", run.c.finished.is_not(None))
+        .scalar_subquery()
+    )
+    with store.begin() as connection:
+        found = connection.execute(sql.select(call.c.item).where(call.c.run == last)).scalars()
+        return np.unique(np.array(list(found), np.int64))
 
 
 def runs(store: Store, *, most: int = 50) -> list[Run]:

@@ -129,12 +129,13 @@ def baseline(given: Given) -> int:
         found = imported(given, wanted)
     else:
         task = prepared(given)
-        spending = budget(task, given, repeat=wanted.repeat)
+        spending = budget(task, given, repeat=wanted.repeat, refresh=wanted.refresh)
         with running(given) as progress:
             found = run(
                 task.data,
                 task.client,
                 repeat=wanted.repeat,
+                refresh=wanted.refresh,
                 levels=task.settings.levels,
                 seed=task.settings.seed,
                 **spending,
@@ -248,7 +249,12 @@ def imported(given: Given, wanted: BaselineSettings) -> "Baseline":
 
 
 def budget(
-    task: "Task", given: Given, *, repeat: int = 0, other: "Client | None" = None
+    task: "Task",
+    given: Given,
+    *,
+    repeat: int = 0,
+    refresh: int = 0,
+    other: "Client | None" = None,
 ) -> dict[str, Any]:
     """Give the budget; without one, ask the user whether to spend what asking everything costs.
 
@@ -260,7 +266,7 @@ def budget(
 
     wanted = task.config.budget
     paid = [one for one in (task.client, other) if one is not None and not costs_nothing(one)]
-    if wanted.queries is not None or wanted.money is not None or not paid:
+    if wanted.queries is not None or wanted.money is not None or refresh or not paid:
         return {"budget": wanted.queries, "money": wanted.money}
     most = len(task.data) * len(paid) + repeat
     words = f"up to {most:,} queries"
@@ -295,6 +301,7 @@ def of_run(task: "Task", given: Given, progress: "Progress | None") -> dict[str,
         "fresh": "fresh" in given,
         "force": "force" in given,
         "progress": progress,
+        "tell": lambda note: say(given, [note]),
         "interruptible": True,
     }
 

@@ -20,22 +20,17 @@ def _store(given: Given) -> Path:
 @command(NUMBER, STORE, JSON, QUIET)
 def accept(given: Given) -> None:
     """Make a finished run the new baseline. Nothing is asked or paid again."""
-    from masa.storage import history, journal
+    from masa.runs.past_runs import accepted
     from masa.storage.store import opened
 
-    run = given.read("run")
     with opened(_store(given), make=False) as store:
-        accepted = history.accept(store, run)
-        items = len(history.keys(store, accepted))
-        answers = len(journal.past(store, run).answers)
+        found = accepted(store, given.read("run"))
     if given.as_json:
-        told = {"run": accepted.id, "name": accepted.name, "baseline": True}
-        print_json({**told, "items": items, "answers": answers})
+        told = {"run": found.run.id, "name": found.run.name, "baseline": True}
+        more = {"updates": found.updates, "at_best": found.at_best}
+        print_json({**told, "items": found.items, "answers": found.answers, **more})
         return
-    part = ""
-    if answers < items:
-        part = f": {answers:,} of {items:,} items, and only these are asked from now on"
-    say(given, [f"run {accepted.id} is now the baseline of {accepted.name!r}{part}"])
+    say(given, [f"run {found.run.id} is now the baseline of {found.run.name!r}: {found.words}"])
 
 
 @command(NUMBER, STORE, JSON)
