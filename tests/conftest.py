@@ -11,6 +11,13 @@ from server import KEY, Server, reviews
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+@pytest.fixture(autouse=True)
+def one_seed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw the same items in every run of a test, unless it is about runs that differ."""
+    if request.node.get_closest_marker("new_seeds") is None:
+        monkeypatch.setattr("masa.runs.assess.new_seed", lambda: 0)
+
+
 @pytest.fixture(scope="session")
 def frugalml() -> Path:
     """Real API predictions; they are not part of the project."""

@@ -115,7 +115,7 @@ def test_an_old_unfinished_run_is_not_mixed_with_new_answers(
 def test_another_command_cannot_go_on_with_a_run(server: Server, tmp_path: Path) -> None:
     store, old = tmp_path / "s.db", Column("old", ("pos",), np.zeros(300, np.int32))
     masa.assess(data(), client(server), baseline=old, budget=5, store=store, limits=ONE)
-    with pytest.raises(masa.UsageError, match="seed: 0 then, 1 now"):
+    with pytest.raises(masa.UsageError, match="seed: null then, 1 now"):
         masa.assess(data(), client(server), baseline=old, budget=5, store=store, seed=1, resume=1)
     with pytest.raises(masa.UsageError, match="the data is not the same"):
         masa.assess(

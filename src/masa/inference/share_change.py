@@ -291,7 +291,8 @@ class ShareChange:
             left = 0.0
         if left and part.represented <= 0.0:
             # Nothing that was asked tells about the other items.
-            return _Side(part.known, 0.0, 0.0, blind + left, 0.0)
+            _, more = self._limits_of_baseline(whole, reach)
+            return _Side(part.known, 0.0, more, blind + left, 0.0)
         groups = self._groups(cells, mine, part)
         estimate = groups.estimate
         less, more, size = 0.0, 0.0, inf

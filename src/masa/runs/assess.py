@@ -19,7 +19,7 @@ from masa.inference.estimate import Estimate
 from masa.inference.method import Method
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial
-from masa.records import Assessment, Column, Progress, billionths
+from masa.records import Assessment, Bools, Column, Progress, billionths
 from masa.runs.conclude import conclude, even_weights
 from masa.runs.journalled import keys
 from masa.runs.options import Options, RunOptions, options
@@ -128,8 +128,7 @@ class _Case:
             whole, old, chosen.settings, folder=cache(store, chosen), progress=chosen.run.progress
         )
         part, old = narrowed(whole, old)
-        lately = np.isin(keys(part), history.asked_lately(store, chosen.run.name))
-        method = Method.of(part, old, settings, asked_lately=lately)
+        method = Method.of(part, old, settings, asked_lately=_asked_lately(store, part, chosen))
         return cls(whole, part, old, settings, method)
 
     @property
@@ -168,7 +167,8 @@ class _Case:
             keys=keys(self.whole),
             data=self.whole.fingerprint(),
             baseline=self.old.run,
-            drawn_seed=_new_seed(self.settings),
+            # Where the command names no seed, every run asks other items.
+            drawn_seed=new_seed() if self.settings.seed is None else None,
         )
 
 
@@ -179,10 +179,22 @@ def tell_first(run: RunOptions, notes: Iterable[str]) -> None:
             run.tell(note)
 
 
-def _new_seed(settings: Settings) -> int | None:
-    """Draw a seed where the command names none: every run asks other items."""
-    if settings.seed is not None:
-        return None
+def _asked_lately(store: Store, data: Dataset, chosen: Options) -> Bools | None:
+    """Say of each item (N,) whether the run before this one asked it.
+
+    A run that is resumed, or repeated by its seed, goes by what was known when it began. A seed
+    that belongs to no run is drawn as if it were the first.
+    """
+    name, before = chosen.run.name, chosen.run.resume
+    if before is None and chosen.settings.seed is not None:
+        before = history.with_seed(store, name, chosen.settings.seed)
+        if before is None:
+            return None
+    return np.isin(keys(data), history.asked_lately(store, name, before=before))
+
+
+def new_seed() -> int:
+    """Draw a seed."""
     return 1 + secrets.randbelow(LARGEST_NEW_SEED)
 
 

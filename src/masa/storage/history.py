@@ -210,11 +210,26 @@ def current(store: Store, name: str) -> Run | None:
     return find(store, int(number))
 
 
-def asked_lately(store: Store, name: str) -> Ints:
-    """Return the keys of the items that the last finished assessment of a name asked."""
+def with_seed(store: Store, name: str, seed: int) -> int | None:
+    """Find the assessment of a name for which this seed was drawn."""
+    with store.begin() as connection:
+        for number, settings in connection.execute(
+            sql.select(run.c.id, run.c.settings).where(run.c.name == name, run.c.kind == "assess")
+        ):
+            if settings.get(DRAWN_SEED) == seed:
+                return int(number)
+    return None
+
+
+def asked_lately(store: Store, name: str, *, before: int | None = None) -> Ints:
+    """Return the keys of the items that the last finished assessment of a name asked.
+
+    The last before a run, where one is given.
+    """
+    earlier = run.c.id < (MAX_NUMBER - 1 if before is None else before)
     last = (
         sql.select(sql.func.max(run.c.id))
-        .where(run.c.name == name, run.c.kind == "assess", run.c.finished.is_not(None))
+        .where(run.c.name == name, run.c.kind == "assess", run.c.finished.is_not(None), earlier)
         .scalar_subquery()
     )
     with store.begin() as connection:
