@@ -78,7 +78,8 @@ def test_an_update_takes_the_new_answers_of_what_was_asked(kept: dict[str, Any])
 def test_after_a_change_only_its_own_answers_count_and_a_refresh_mends_it(
     kept: dict[str, Any],
 ) -> None:
-    data, told = api(), []
+    data = api()
+    told: list[str] = []
     masa.baseline(data, "replay:old", budget=1500, repeat=100, **kept)
     found = masa.assess(data, "replay:new", budget=1400, decide=True, **kept)
     assert found.verdict == "changed"
