@@ -2,13 +2,14 @@
 
     python benchmarks/edges.py [runs=100] [read=accuracy|all] [labels=2,7,40] [baseline=...] [change=...]
         [method=...] [confidence=yes,no] [noise=0,0.02] [out=FILE]
+    python benchmarks/edges.py summary=FILE,...
 
 Every combination of what is named is measured; what is not named takes all its values. The data is
 made up: 4,000 items whose API was right about 80% of them. Each run asks as `masa assess` does and
 is looked at after 1, 2, 4, ... 512 answers. *Textbook* is the interval of a textbook for the mean of
 paired differences of as many items drawn at random: mean -+ 1.96 s / sqrt(n). A verdict is false if it
 says `unchanged` of an accuracy that changed by more than the tolerance of one point, or `changed` of one
-that changed by less. The results are in docs/edges.md.
+that changed by less. `summary` sums up what was written before; docs/edges.md has it.
 """
 
 import csv
@@ -328,8 +329,53 @@ def cells(wanted: dict[str, str]) -> Iterator[Cell]:
             yield cell
 
 
+def summary(files: list[Path]) -> None:
+    """Sum up what was measured, by method and by number of queries."""
+    rows = [row for file in files for row in csv.DictReader(file.open(newline=""))]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        mine = [row for row in rows if row["method"] == method]
+        print(
+            f"\n`{method}`, {len({tuple(row[name] for name in CHOICES) for row in mine})} cells:\n"
+        )
+        print(
+            "| queries | cells | runs | accuracy holds: least, mean | below 0.93 | all else holds: "
+            "least, mean | false verdicts, most | width | over the textbook's, where that holds |"
+        )
+        print("|---" * 9 + "|")
+        for queries in map(str, QUERIES):
+            _print_summary(queries, [row for row in mine if row["queries"] == queries])
+
+
+def _print_summary(queries: str, rows: list[dict[str, str]]) -> None:
+    held = np.array([float(row["accuracy"]) for row in rows])
+    others = np.array([float(row[name]) for row in rows for name in QUANTITIES[1:] if row[name]])
+    false = max(max(float(row["false_unchanged"]), float(row["false_changed"])) for row in rows)
+    ratios = np.array(
+        [
+            float(row["width"]) / float(row["textbook_width"])
+            for row in rows
+            if float(row["textbook"]) >= 0.935 and float(row["textbook_width"]) > 0.0
+            if row["change"] not in ("nothing", "0.3% worse") and queries != "1"
+        ]
+    )
+    runs = sorted({row["runs"] for row in rows}, key=int)
+    other = f"{others.min():.3f}, {others.mean():.3f}" if len(others) else "-"
+    ratio = (
+        f"{ratios.mean():.2f} ({ratios.min():.2f} to {ratios.max():.2f})" if len(ratios) else "-"
+    )
+    width = np.mean([float(row["width"]) for row in rows])
+    print(
+        f"| {queries} | {len(rows)} | {' to '.join(dict.fromkeys((runs[0], runs[-1])))} "
+        f"| {held.min():.3f}, {held.mean():.3f} | {np.count_nonzero(held < 0.93)} | {other} "
+        f"| {false:.1%} | {width:.3f} | {ratio} |"
+    )
+
+
 def main() -> None:
     wanted = dict(word.split("=", 1) for word in sys.argv[1:])
+    if "summary" in wanted:
+        summary([Path(name) for name in wanted["summary"].split(",")])
+        return
     runs, read_all = int(wanted.get("runs", "100")), wanted.get("read", "accuracy") == "all"
     chosen = list(cells(wanted))
     size = max(1, min(25, runs // 2))

@@ -299,6 +299,9 @@ class ShareChange:
         if left:
             estimate = min(max(estimate, part.known), part.known + left)
             less, more, size = _limits_of_part(part, groups, estimate, left, reach)
+            if self.errors.noise.any() and less >= estimate - part.known:
+                # What an API with noise answered once is not known for good.
+                less = estimate
         # The items with a baseline answer are themselves a sample.
         first_less, first_more = self._limits_of_baseline(estimate, reach)
         return _Side(estimate, hypot(less, first_less), hypot(more, first_more), blind, size)
