@@ -34,7 +34,7 @@ from masa.inference.readings import Reader
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial
 from masa.inference.verdict import verdict
-from masa.records import Bools, Codes, Column, Floats, Interval, Ints, Matrix, Shift
+from masa.records import Bools, Codes, Column, Floats, Interval, Ints, Shift
 from masa.replays.whole_runs import Noise, drive
 from masa.sampling.stratified import Sampler
 from masa.settings import Objective, Settings, Tolerance
@@ -253,18 +253,24 @@ def inside(value: float, interval: Interval | None) -> bool:
 def held(reader: Reader, found: Shift, bound: float, case: Case) -> list[float]:
     """Say of all that is shown whether it holds."""
     read, truth = reader.all(Objective()), case.truth
+    # A small baseline may lack a label: of that nothing is shown.
+    row = {name: i for i, name in enumerate(truth.new.labels)}
     place = {name: j for j, name in enumerate(truth.new.predictions)}
+    rows = [row[name] for name in found.new.labels]
     columns = [place[name] for name in found.new.predictions]
-    values = truth.values[:, columns]
+    values = truth.values[np.ix_(rows, columns)]
     entries = (read.low - SMALL <= values) & (values <= read.high + SMALL)
-    on = Shift(truth.old.on(truth.old.predictions), truth.new)
-    estimated = Matrix(truth.new.labels, truth.new.predictions, np.zeros(truth.values.shape))
-    estimated.values[:, columns] = found.values
-    error = float(np.linalg.norm(estimated.values - truth.values))
+    estimated = np.zeros(truth.values.shape)
+    estimated[np.ix_(rows, columns)] = found.values
+    error = float(np.linalg.norm(estimated - truth.values))
+    recalls = {label: change for label, change in truth.recall.items() if label in read.recall}
+    precisions = {
+        label: change for label, change in truth.precision.items() if label in read.precision
+    }
     return [
         bool(entries.all()),
-        all(inside(change.change, read.recall[label]) for label, change in on.recall.items()),
-        all(inside(change.change, read.precision[label]) for label, change in on.precision.items()),
+        all(inside(change.change, read.recall[label]) for label, change in recalls.items()),
+        all(inside(change.change, read.precision[label]) for label, change in precisions.items()),
         inside(case.differing, read.differing),
         inside(truth.norm, read.norm),
         error <= bound + SMALL,
