@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import poisson
 
 from masa.inference.estimate import reach
-from masa.inference.share_change import Reach, binomial_limits
+from masa.inference.moved_share import Reach, binomial_limits
 from masa.inference.spread import normal, unseen_answers
 from masa.inference.stopping import critical_value, look_times
 from masa.records import Floats

@@ -12,8 +12,8 @@ from masa.data.baseline_answers import BaselineAnswers, evenly_weighted, from_co
 from masa.data.dataset import Dataset
 from masa.inference.estimate import reach
 from masa.inference.method import Method
+from masa.inference.moved_share import binomial_limits
 from masa.inference.readings import Reader
-from masa.inference.share_change import binomial_limits
 from masa.inference.spread import normal
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial

@@ -3,7 +3,7 @@
 import numpy as np
 
 from masa.inference.estimate import reach
-from masa.inference.share_change import binomial_limits
+from masa.inference.moved_share import binomial_limits
 from masa.inference.spread import normal
 from masa.records import Floats
 

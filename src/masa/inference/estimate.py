@@ -11,9 +11,10 @@ from masa.data.strata import Strata
 from masa.inference.confidence_sequence import ConfidenceSequence, in_sequence
 from masa.inference.counts import entry_deviations, matrix_spread
 from masa.inference.inverse_probability import inverse_probability_estimate
+from masa.inference.moved_share import Reach
 from masa.inference.paired import Paired, paired
 from masa.inference.sample import EntryWeights, Sample, Weights
-from masa.inference.share_change import Reach, ShareChange
+from masa.inference.share_change import ShareChange
 from masa.inference.spread import LARGEST, Spread, normal, unseen_answers
 from masa.records import ERROR, Bools, Column, Floats, Interval, Ints, Matrix, Shift, Tally
 from masa.sampling.draws import Draws

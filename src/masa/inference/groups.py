@@ -9,8 +9,9 @@ import numpy as np
 from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
 from masa.inference.estimate import Estimate, reach
+from masa.inference.moved_share import Reach
 from masa.inference.sample import Sample
-from masa.inference.share_change import Reach, ShareChange
+from masa.inference.share_change import ShareChange
 from masa.records import ERROR, Column, Floats, Gap, GroupReport, Interval, Ints
 
 

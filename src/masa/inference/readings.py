@@ -9,8 +9,9 @@ import numpy as np
 
 from masa.inference.confidence_sequence import ConfidenceSequence
 from masa.inference.estimate import Estimate, answered_so, reach, right_answers
+from masa.inference.moved_share import Reach
 from masa.inference.sample import ColumnWeights, EntryWeights, Sample, Weights
-from masa.inference.share_change import Reach, ShareChange
+from masa.inference.share_change import ShareChange
 from masa.inference.spread import LARGEST, normal
 from masa.records import ERROR, INVALID, Bools, Change, Floats, Interval, Readings
 from masa.settings import Objective

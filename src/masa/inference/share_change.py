@@ -8,30 +8,22 @@ seen through the answers to some of its items, and has limits like those of a bi
 """
 
 from dataclasses import dataclass
-from math import asin, hypot, inf, pi, sin, sqrt
+from math import hypot, inf, sqrt
 
 import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers
-from masa.inference.spread import mean_unit, share
+from masa.inference.moved_share import (
+    AskedPart,
+    GroupedPart,
+    Reach,
+    binomial_limits,
+    limits_of_part,
+)
+from masa.inference.spread import share
 from masa.records import ERROR, Bools, Column, Floats, Interval, Ints
 from masa.sampling.kernels.weights import BELIEF
 from masa.sampling.layout import ItemCells
-
-LEVERAGE_POWER = 0.75
-"""An answer is part of the mean that its residual is taken around. Its residual is divided by one
-minus its share of that mean, to this power: a half is right for equal weights, 1 leaves the answer
-out of the mean."""
-
-VARIANCE_MARGIN = 1.05
-"""Factor on the variance: weights that a model chose are a little more unequal than they show."""
-
-UNIT_PRIOR_ANSWERS = 0.57
-"""What one answer represents is shrunk towards its mean over all answers as if by so many answers
-that changed (decision 0016)."""
-
-RATIO_PRIOR_ANSWERS = 4.0
-"""The same for how much less answers vary within groups of similar items."""
 
 USUAL_REACH = 2.0
 """The standard errors of a single interval of 95%."""
@@ -41,18 +33,8 @@ HIDDEN_PRIOR_ANSWERS = 8.0
 the other strata."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """How far an interval reaches."""
-
-    z: float
-    """the number of standard errors"""
-    unseen: float
-    """how many answers of a kind may be missed by chance while none was seen"""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class AskedAnswers:
     """Answers (n,), and what each represents."""
 
     label: Ints
@@ -70,9 +52,9 @@ class Answers:
     variance: Floats
     """(n,) what it adds to the variance of a sum over all items if its value is 1"""
 
-    def take(self, mine: Bools) -> "Answers":
+    def take(self, mine: Bools) -> "AskedAnswers":
         """Keep some of the answers."""
-        return Answers(
+        return AskedAnswers(
             self.label[mine],
             self.cell[mine],
             self.old[mine],
@@ -136,7 +118,7 @@ class _Side:
 class ShareChange:
     """Answers and the items that they represent, for the interval of the change of any share."""
 
-    answers: Answers
+    answers: AskedAnswers
     whole: Whole
     errors: LabelErrors
     prior_weight: float
@@ -180,7 +162,7 @@ class ShareChange:
         label, old_of_cell = cells.label.astype(np.int64), known[cells.old]
         said = np.array([code[name] for name in new.values], np.int64)[new.codes]
         return cls(
-            Answers(
+            AskedAnswers(
                 label[cell], cell, old_of_cell[cell], said, item_weight[places], weight, variance
             ),
             Whole(
@@ -208,7 +190,7 @@ class ShareChange:
         only = np.zeros(len(own.weight))
         only[row] = 1.0
         return ShareChange(
-            Answers(
+            AskedAnswers(
                 answers.label,
                 new_place[answers.cell],
                 answers.old,
@@ -284,7 +266,12 @@ class ShareChange:
         cells = cells & ~skipped
         whole = float(self.whole.weight[cells].sum())
         mine = cells[self.answers.cell]
-        part = _Part.of(self.answers.take(mine), moved[mine].astype(np.float64))
+        part = AskedPart(
+            self.answers.own[mine],
+            self.answers.weight[mine],
+            self.answers.variance[mine],
+            moved[mine].astype(np.float64),
+        )
         blind = float(self.whole.weight[skipped].sum())
         left = max(whole - float(part.own.sum()), 0.0)
         if left <= 1e-12 * max(whole, 1e-300):
@@ -298,7 +285,7 @@ class ShareChange:
         less, more, size = 0.0, 0.0, inf
         if left:
             estimate = min(max(estimate, part.known), part.known + left)
-            less, more, size = _limits_of_part(part, groups, estimate, left, reach)
+            less, more, size = limits_of_part(part, groups, estimate, left, reach)
             if self.errors.noise.any() and less >= estimate - part.known:
                 # What an API with noise answered once is not known for good.
                 less = estimate
@@ -306,12 +293,12 @@ class ShareChange:
         first_less, first_more = self._limits_of_baseline(estimate, reach)
         return _Side(estimate, hypot(less, first_less), hypot(more, first_more), blind, size)
 
-    def _groups(self, cells: Bools, mine: Bools, part: "_Part") -> "_Groups":
+    def _groups(self, cells: Bools, mine: Bools, part: AskedPart) -> GroupedPart:
         """Bring the answers to the known weights of the groups that they are in."""
         names, place = np.unique(self.whole.group[cells], return_inverse=True)
         group_weight = np.bincount(place, self.whole.weight[cells], len(names)).astype(np.float64)
         of_answer = np.searchsorted(names, self.whole.group[self.answers.cell[mine]])
-        return _Groups.of(part, of_answer, group_weight, self.prior_weight)
+        return GroupedPart.of(part, of_answer, group_weight, self.prior_weight)
 
     def _limits_of_baseline(self, estimate: float, reach: Reach) -> tuple[float, float]:
         total = float(self.errors.baseline.sum())
@@ -379,122 +366,6 @@ def _label_errors(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """Answers (n,) to some of the items of a part of the whole."""
-
-    own: Floats
-    """(n,) the weight of the item itself"""
-    weight: Floats
-    """(n,) the weight of the items that it represents"""
-    variance: Floats
-    """(n,) what it adds to the variance if it moved"""
-    moved: Floats
-    """(n,) 1 or 0"""
-
-    @classmethod
-    def of(cls, answers: Answers, moved: Floats) -> "_Part":
-        return cls(answers.own, answers.weight, answers.variance, moved)
-
-    @property
-    def known(self) -> float:
-        """The weight of the items that are known to have moved."""
-        return float(self.own @ self.moved)
-
-    @property
-    def represented(self) -> float:
-        """The weight of the items that were not asked and that the answers represent."""
-        others = float(np.maximum(self.weight - self.own, 0.0).sum())
-        if others <= 1e-12 or not self.variance.any():
-            return 0.0
-        return others
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Groups:
-    """The same part, brought to the known weights of its groups of similar items."""
-
-    estimate: float
-    """the weight of the items that moved"""
-    around_zero: Floats
-    """(n,) what each answer adds to the variance if it moved"""
-    variance: float
-    """of the estimate, around the rates of the groups"""
-
-    @classmethod
-    def of(cls, part: _Part, group: Ints, group_weight: Floats, prior_weight: float) -> "_Groups":
-        """Take answers in groups (n,) of a known weight (G,).
-
-        A group with few answers is taken to move about as often as all do.
-        """
-        count = len(group_weight)
-        total = max(float(part.weight.sum()), 1e-300)
-        rate = float(part.weight @ part.moved) / total
-        answered = np.bincount(group, part.weight, count)
-        moved = np.bincount(group, part.weight * part.moved, count)
-        divisor = answered + prior_weight
-        mean = (moved + prior_weight * rate) / divisor
-        missing = group_weight - answered
-        estimate = float((moved + missing * mean).sum())
-        # What one answer adds to the estimate: through its own group, and through the rate of all.
-        by_group = (group_weight + prior_weight) / divisor
-        by_all = float((missing * prior_weight / divisor).sum()) / total
-        influence = np.maximum(by_group[group] + by_all, 0.0)
-        in_group = _leverage(part.weight / divisor[group])
-        in_all = _leverage(part.weight / total)
-        residual = (
-            by_group[group] * (part.moved - mean[group]) / in_group
-            + by_all * (part.moved - rate) / in_all
-        )
-        return cls(
-            estimate,
-            part.variance * influence**2,
-            float((part.variance * residual**2).sum()),
-        )
-
-
-def _leverage(share: Floats) -> Floats:
-    return np.asarray(np.maximum(1.0 - share, 1e-9) ** LEVERAGE_POWER)
-
-
-def _limits_of_part(
-    part: _Part, groups: _Groups, estimate: float, left: float, reach: Reach
-) -> tuple[float, float, float]:
-    """Give how much less and how much more than the estimate may have moved, and the size.
-
-    The answers count as so many answers of one size each (the unit) as have the same variance and
-    skewness; these have the limits of a binomial number.
-    """
-    each = groups.around_zero
-    moved = part.moved > 0.0
-    usual_unit = mean_unit(each)
-    if usual_unit <= 0.0:
-        return 0.0, left, 0.0
-    seen = float(each[moved].sum())
-    unit = (float((each[moved] ** 1.5).sum()) + UNIT_PRIOR_ANSWERS * usual_unit**3) / (
-        seen + UNIT_PRIOR_ANSWERS * usual_unit**2
-    )
-    share = min(max((estimate - part.known) / left, 0.0), 1.0)
-    usual_size = float(each.sum()) / usual_unit**2
-    size = (seen / unit**2 + UNIT_PRIOR_ANSWERS) / (share + UNIT_PRIOR_ANSWERS / usual_size)
-    size = max(size, seen / unit**2, 1.0)
-    less, more = binomial_limits(share, size, reach)
-    # Less variance within groups than among all counts as far as many answers show it.
-    fewer = float(min(moved.sum(), len(moved) - moved.sum()))
-    ratio = 1.0
-    if seen > 0.0 and share < 1.0:
-        ratio = min(groups.variance / ((1.0 - share) * seen), 2.0)
-    ratio = (fewer * ratio + RATIO_PRIOR_ANSWERS) / (fewer + RATIO_PRIOR_ANSWERS)
-    scale = size * unit * sqrt(ratio * VARIANCE_MARGIN)
-    lowest, highest = estimate - part.known, part.known + left - estimate
-    # A limit of none, or of all, stays that whatever the variance.
-    if less < share:
-        lowest = min(less * scale, lowest)
-    if share + more < 1.0:
-        highest = min(more * scale, highest)
-    return lowest, highest, size
-
-
 def _together(one: _Side, other: _Side, reach: Reach) -> float:
     """Say how far the distances of two sides add up instead of their squares, from 0 to 1.
 
@@ -507,23 +378,3 @@ def _together(one: _Side, other: _Side, reach: Reach) -> float:
 
 def _joined(one: float, other: float, together: float) -> float:
     return sqrt(one**2 + other**2 + 2.0 * together * one * other)
-
-
-def binomial_limits(share: float, size: float, reach: Reach) -> tuple[float, float]:
-    """Give how much less and how much more a share may be that was seen in so many answers.
-
-    By the arcsine transformation, with c answers added to either side so that a share of 0 has the
-    limit that the number of unseen answers gives. These are about the mid-P limits.
-
-    >>> reach = Reach(1.96, 3.0)
-    >>> [round(binomial_limits(0.0, size, reach)[1], 2) for size in (1, 4, 20, 1_000)]
-    [1.0, 0.54, 0.14, 0.0]
-    >>> [round(end, 2) for end in binomial_limits(0.5, 20, reach)]
-    [0.21, 0.21]
-    """
-    extra = max(0.0, sqrt(reach.unseen) - reach.z / 2.0) ** 2
-    middle = asin(sqrt((share * size + extra) / (size + 2.0 * extra)))
-    step = reach.z / (2.0 * sqrt(size))
-    low = sin(max(0.0, middle - step)) ** 2
-    high = sin(min(pi / 2.0, middle + step)) ** 2
-    return max(0.0, share - low), max(0.0, high - share)
