@@ -172,3 +172,40 @@ def test_canaries_stay_the_same_from_run_to_run(kept: dict[str, Any]) -> None:
     canaries = [{key for key, draw in each.items() if draw[0] == 0} for each in drawn]
     assert canaries[0] == canaries[1]
     assert len(canaries[0]) >= 10
+
+
+def test_what_is_new_in_the_data_is_not_represented_by_a_refreshed_baseline(
+    kept: dict[str, Any],
+) -> None:
+    """Items that had no chance of being drawn are left out, and it is said."""
+    data = api()
+    masa.baseline(data.take(np.arange(1500)), "replay:old", budget=700, **kept)
+    masa.baseline(data, "replay:old", refresh=100, budget=900, **kept)
+    found = masa.assess(data, "replay:old", budget=2000, **kept)
+    assert found.items == 800, "a refresh asks no more than it says, whatever the budget"
+    assert any("1,500 are new" in note for note in found.notes)
+    masa.baseline(data, "replay:old", refresh=700, **kept)
+    with pytest.raises(masa.UsageError, match="every item that was in its data"):
+        masa.baseline(data, "replay:old", refresh=10, **kept)
+
+
+def test_a_run_on_part_of_the_data_leaves_the_rest_of_the_baseline(kept: dict[str, Any]) -> None:
+    data = api()
+    masa.baseline(data, "replay:old", **kept)
+    part = data.take(np.arange(600))
+    found = masa.assess(part, "replay:old", budget=600, **kept)
+    assert found.verdict == "unchanged"
+    told = accept(kept, found.run)
+    assert (told.answers, told.items) == (ITEMS, ITEMS)
+    again = masa.assess(data, "replay:old", budget=10, **kept)
+    assert again.items == ITEMS
+    assert any("600 of run 2" in note and "2,400 of run 1" in note for note in again.notes)
+    other = masa.assess(data.take(np.arange(600, ITEMS)), "replay:old", budget=10, **kept)
+    assert other.items == ITEMS - 600
+
+
+def test_what_can_never_be_decided_promises_no_number_of_queries(kept: dict[str, Any]) -> None:
+    data = api()
+    masa.baseline(data, "replay:old", budget=200, **kept)
+    found = masa.assess(data, "replay:old", budget=150, **kept)
+    assert (found.verdict, found.more_queries) == ("undecided", None)

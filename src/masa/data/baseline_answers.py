@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.errors import DataError
-from masa.records import ERROR, Column, Floats, Ints, in_order
+from masa.records import ERROR, Bools, Column, Floats, Ints, in_order
 
 ENOUGH_REPEATS = 100
 """If none of so many items is answered differently when asked twice, the API has no noise."""
@@ -43,6 +44,8 @@ class BaselineAnswers:
     """those labels, and groups"""
     drawn_evenly: bool = True
     """whether the items of a label were drawn with equal probabilities"""
+    source: Ints | None = None
+    """(n,) the run that each answer is from, where they are from the store"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -76,8 +79,8 @@ class BaselineAnswers:
 
     def replaced_by(self, later: "BaselineAnswers") -> "BaselineAnswers":
         """Take later answers about some of these items; all others keep theirs."""
-        place = np.searchsorted(self.places, later.places)
         inside = np.isin(later.places, self.places)
+        place = np.minimum(np.searchsorted(self.places, later.places), len(self.places) - 1)
         names = in_order(self.answers.values + later.answers.values)
         codes, new = self.answers.on(names).codes.copy(), later.answers.on(names).codes
         if ERROR in names:
@@ -88,10 +91,15 @@ class BaselineAnswers:
         if self.confidence is not None and later.confidence is not None:
             confidence = self.confidence.copy()
             confidence[place[inside]] = later.confidence[inside]
+        source = None
+        if self.source is not None and later.source is not None:
+            source = self.source.copy()
+            source[place[inside]] = later.source[inside]
         return replace(
             self,
             answers=Column(self.answers.name, names, codes),
             confidence=confidence,
+            source=source,
             version=later.version,
             run=later.run,
             asked_twice=later.asked_twice or self.asked_twice,
@@ -106,6 +114,11 @@ class BaselineAnswers:
         all. The other knows the first items, and lets the later ones represent the rest. They are
         averaged by how many items each rests on.
         """
+        twice = np.isin(later.places, self.places)
+        if twice.all():
+            return self.replaced_by(later)
+        if twice.any():
+            return self.replaced_by(later._only(twice)).joined_by(later._only(~twice), data)
         places = np.concatenate((self.places, later.places))
         order = np.argsort(places, kind="stable")
         names = in_order(self.answers.values + later.answers.values)
@@ -125,9 +138,26 @@ class BaselineAnswers:
             version=later.version,
             run=later.run,
             asked_twice={**self.asked_twice, **later.asked_twice},
+            source=_joined(self.source, later.source, order),
             weight=weight,
             extra_variance=extra_variance,
             drawn_evenly=weight is None,
+        )
+
+    def _only(self, mine: Bools) -> "BaselineAnswers":
+        """Keep some of the answers (n,)."""
+
+        def kept(values: Any) -> Any:
+            return None if values is None else values[mine]
+
+        return replace(
+            self,
+            places=self.places[mine],
+            answers=Column(self.answers.name, self.answers.values, self.answers.codes[mine]),
+            confidence=kept(self.confidence),
+            weight=kept(self.weight),
+            extra_variance=kept(self.extra_variance),
+            source=kept(self.source),
         )
 
     def _joined_weights(self, later: int, data: Dataset, places: Ints) -> tuple[Floats, Floats]:
@@ -156,6 +186,12 @@ class BaselineAnswers:
         factor = (share / max(share.sum(), 1.0) / np.where(together > 0.0, together, 1.0))[label]
         per_weight = np.divide(added, weight, out=np.zeros(len(added)), where=weight > 0.0)
         return weight * factor, per_weight * factor
+
+
+def _joined(first: Ints | None, later: Ints | None, order: Ints) -> Ints | None:
+    if first is None or later is None:
+        return None
+    return np.concatenate((first, later))[order]
 
 
 def from_column(data: Dataset, answers: Column, confidence: str | None = None) -> BaselineAnswers:
@@ -239,6 +275,7 @@ def labelled_only(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, Baselin
         confidence=kept(old.confidence),
         weight=kept(old.weight),
         extra_variance=kept(old.extra_variance),
+        source=None if old.source is None else old.source[keep],
         asked_twice={item: differs for item, differs in twice.items() if item >= 0},
     )
 

@@ -14,6 +14,9 @@ from masa.inference.sample import Sample
 from masa.inference.share_change import ShareChange
 from masa.records import ERROR, Column, Floats, Gap, GroupReport, Interval, Ints
 
+FEW_ANSWERS = 10
+"""With fewer answers than this about one of two groups, the limits of both are added."""
+
 
 def by_group(
     found: Estimate,
@@ -63,9 +66,14 @@ def by_group(
         group.values[top],
         group.values[bottom],
         float(groups.before[top] - groups.before[bottom]),
-        _widened(_difference(best, worst), less, more),
+        _widened(_difference(best, worst, few=_few(groups, top, bottom)), less, more, most=2.0),
     )
     return tuple(reports), gap
+
+
+def _few(groups: "_Groups", one: int, other: int) -> bool:
+    """Say whether one of two groups has so few answers that its limits are those of ignorance."""
+    return min(int(groups.asked[one]), int(groups.asked[other])) < FEW_ANSWERS
 
 
 def _change(found: Estimate, shares: ShareChange, reach: Reach) -> Interval | None:
@@ -77,17 +85,22 @@ def _change(found: Estimate, shares: ShareChange, reach: Reach) -> Interval | No
     return Interval(change.estimate / weight, change.low / weight, change.high / weight)
 
 
-def _widened(change: Interval, less: float, more: float) -> Interval:
+def _widened(change: Interval, less: float, more: float, *, most: float = 1.0) -> Interval:
     """Make an interval for a change wider, as far as that is possible."""
-    return Interval(change.estimate, max(-1.0, change.low - less), min(1.0, change.high + more))
+    return Interval(change.estimate, max(-most, change.low - less), min(most, change.high + more))
 
 
-def _difference(one: Interval, other: Interval) -> Interval:
-    """Give the difference of two independent numbers; distances are added by squares."""
+def _difference(one: Interval, other: Interval, *, few: bool) -> Interval:
+    """Give the difference of two independent numbers; distances are added by squares.
+
+    With few answers a distance is where nothing is known, which adds up as it is.
+    """
     change = one.estimate - other.estimate
-    below = hypot(one.estimate - one.low, other.high - other.estimate)
-    above = hypot(one.high - one.estimate, other.estimate - other.low)
-    return Interval(change, change - below, change + above)
+    below = one.estimate - one.low, other.high - other.estimate
+    above = one.high - one.estimate, other.estimate - other.low
+    if few:
+        return Interval(change, change - sum(below), change + sum(above))
+    return Interval(change, change - hypot(*below), change + hypot(*above))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

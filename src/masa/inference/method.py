@@ -217,6 +217,13 @@ class Method:
         return self.old.answers
 
     @property
+    def baseline_variance(self) -> Floats:
+        """(N,) what each item adds to the variance of a sum over all, as it represents others."""
+        weight = self.strata.item_weight
+        extra = None if self.old is None else _extra_variance(self.old, self.strata)
+        return np.zeros(len(weight)) if extra is None else weight * extra
+
+    @property
     def words(self) -> Words | None:
         """The words of the items, where they help to choose."""
         return None if self.features is None else self.features.words

@@ -279,7 +279,10 @@ class ShareChange:
         if left and part.represented <= 0.0:
             # Nothing that was asked tells about the other items.
             _, more = self._limits_of_baseline(whole, reach)
-            return _Side(part.known, 0.0, more, blind + left, 0.0)
+            less, _ = self._limits_of_baseline(part.known, reach)
+            if self.errors.noise.any():
+                less = part.known
+            return _Side(part.known, less, more, blind + left, 0.0)
         groups = self._groups(cells, mine, part)
         estimate = groups.estimate
         less, more, size = 0.0, 0.0, inf

@@ -2,7 +2,10 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from masa.data.strata import Strata
+from masa.inference.at_best import narrowest
 from masa.inference.estimate import Estimate
 from masa.inference.readings import Reader, StandardErrors
 from masa.inference.surprises import surprising
@@ -76,6 +79,16 @@ def more_queries(
     return max(1, int(float(f"{needed:.2g}")))
 
 
+def _hopeless(found: Estimate, tolerance: Tolerance, confidence: float) -> bool:
+    """Say whether all items of the baseline would not be enough to show that nothing changed."""
+    limit = tolerance.limits.get("accuracy")
+    if limit is None or found.shares is None:
+        return False
+    errors = found.shares.errors
+    total, squares = float(errors.baseline.sum()), float(errors.baseline_squares.sum())
+    return narrowest(total, squares, confidence) > limit
+
+
 def shared_confidence(confidence: float, tolerance: Tolerance) -> float:
     """Give the confidence of each interval where several tolerances are judged at once."""
     return 1.0 - (1.0 - confidence) / len(tolerance.limits)
@@ -109,9 +122,14 @@ def judged(
     reached = Verdict("undecided")
     if finished:
         reached = verdict(reader, tolerance, wanted)
-    if reached.said == "undecided":
+    if reached.said == "undecided" and not _hopeless(found, tolerance, confidence):
+        counts = strata.item_weight > 0.0
         limits["more_queries"] = more_queries(
-            reader, tolerance, wanted, answers=len(places), items=len(strata.items)
+            reader,
+            tolerance,
+            wanted,
+            answers=int(np.count_nonzero(counts[places])),
+            items=int(np.count_nonzero(counts)),
         )
     return {
         **limits,

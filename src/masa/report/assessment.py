@@ -60,8 +60,7 @@ def assessment(found: Assessment) -> RenderableType:
         Text.assemble((word, style), f"  {_reason(found)}"),
         Text(_any_change(found)),
     ]
-    if found.verdict == "undecided" and found.shift is not None:
-        parts.append(Text(_what_it_would_take(found)))
+    parts += [Text(line) for line in _what_it_would_take(found)]
     if found.shift is not None:
         parts += [Text(""), heat_map(found.shift), *_examples(found)]
         if found.readings is not None:
@@ -134,17 +133,19 @@ def _meaning(found: Assessment) -> str:
     return "the model behind it is another one, but whether that matters is not certain: "
 
 
-def _what_it_would_take(found: Assessment) -> str:
+def _what_it_would_take(found: Assessment) -> Iterator[str]:
     """Say how an undecided verdict could be decided."""
+    if found.verdict != "undecided" or found.shift is None or not _is_over_time(found):
+        return
     if found.more_queries is None:
-        return (
-            f"All {found.items:,} items that can be compared were asked: "
-            "the notes say why that was not enough."
-        )
+        if found.stopped == "exhausted":
+            yield "Every item was asked: the notes say why that was not enough."
+        return
     left = found.items - found.answers - found.errors
     if found.more_queries >= 0.95 * left:
-        return f"It would take about all of the {left:,} items that are left to decide it."
-    return f"About {found.more_queries:,} more queries would decide it."
+        yield f"It would take about all of the {left:,} items that are left to decide it."
+    else:
+        yield f"About {found.more_queries:,} more queries would decide it."
 
 
 def _any_change(found: Assessment) -> str:

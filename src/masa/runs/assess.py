@@ -137,7 +137,8 @@ class _Case:
         old, limit = self.old, self.settings.tolerance.limits.get("accuracy")
         if old.weight is None or old.extra_variance is None or limit is None:
             return ()
-        at_best = narrowest(old.weight * old.extra_variance, self.settings.confidence)
+        adds = self.method.baseline_variance
+        at_best = narrowest(float(adds.sum()), float((adds**2).sum()), self.settings.confidence)
         if at_best <= limit:
             return ()
         return (

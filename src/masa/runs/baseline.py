@@ -60,8 +60,8 @@ async def baseline_async(
     """
     api = as_client(client, data)
     chosen = options(None, limits, **given)
-    if refresh and budget is None:
-        budget = refresh + repeat
+    if refresh:
+        budget = min(refresh + repeat, budget or refresh + repeat)
     spending = checked_spending(api, budget, money)
     price = api.price(data.item(0))
     _check_repeat(repeat, spending, price)
@@ -69,7 +69,7 @@ async def baseline_async(
     with opened(chosen.run.store) as store:
         whole, before = data, None
         if refresh:
-            data, before = _without_answer(store, data, api, chosen.run)
+            whole, data, before = _without_answer(store, data, api, chosen.run)
         strata, difficulty = build_strata(data, None, chosen.settings, all_items=True)
         settings = {
             "levels": chosen.settings.levels,
@@ -112,17 +112,20 @@ baseline = waiting(baseline_async)
 
 def _without_answer(
     store: Store, data: Dataset, client: Client, run: RunSettings
-) -> tuple[Dataset, int]:
-    """Give the items that the baseline of a name has no answer about, and the number of its run."""
-    _, known = find_baseline(store, data, client, None, name=run.name, force=run.force)
+) -> tuple[Dataset, Dataset, int]:
+    """Give the data of the baseline of a name, its items without an answer, and its run's number.
+
+    Items that are new since are left out: the baseline's items cannot represent them.
+    """
+    data, known = find_baseline(store, data, client, None, name=run.name, force=run.force)
     assert known.run is not None  # noqa: S101 - it is a run of the store
     there = np.isin(keys(data), answered_keys(store, known.run))
     if there.all():
         raise UsageError(
-            f"the baseline of {run.name!r} has an answer about every item",
-            hint="masa baseline without --refresh asks all of them again",
+            f"the baseline of {run.name!r} has an answer about every item that was in its data",
+            hint="masa baseline without --refresh asks all items of the data now",
         )
-    return data.take(np.flatnonzero(~there)), known.run
+    return data, data.take(np.flatnonzero(~there)), known.run
 
 
 def _check_repeat(repeat: int, spending: Spending, price: int) -> None:
@@ -269,7 +272,8 @@ def _concluded(
     repeated = contradicted = known = 0
     if past.answers:
         same, old = lay_over(store, data, run)
-        known = len(old.places)
+        failed = old.answers.values.index(ERROR) if ERROR in old.answers.values else -1
+        known = int(np.count_nonzero(old.answers.codes != failed))
         notes = (*notes, *odd_answers(data, old.answers))
         if same.labelled[old.places].any():
             same, old = narrowed(same, old)

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from masa.inference.at_best import narrowest
-from masa.runs.stored_baseline import answered_keys, earlier_baseline
+from masa.runs.stored_baseline import answered_keys, earlier_baseline, item_keys
 from masa.settings.run import DEFAULT_STORE
 from masa.storage import history as kept_runs
 from masa.storage import journal
@@ -70,12 +68,13 @@ def accepted(store: Store, number: int) -> Accepted:
     before = kept_runs.current(store, found.name)
     had = 0 if before is None else len(answered_keys(store, before.id))
     run = kept_runs.accept(store, number)
-    has, items = len(answered_keys(store, number)), len(kept_runs.keys(store, run))
+    has, items = len(answered_keys(store, number)), len(item_keys(store, run))
     weights = journal.past(store, number).weights
-    updates = earlier_baseline(store, run) is not None
+    updates = run.kind == "assess" and earlier_baseline(store, run) is not None
     at_best = None
     if weights and has < items and not updates:
-        at_best = narrowest(np.array([variance for _, variance in weights.values()]))
+        adds = [variance for _, variance in weights.values()]
+        at_best = narrowest(sum(adds), sum(one**2 for one in adds))
     return Accepted(run, items, has, updates, at_best, max(0, had - has))
 
 

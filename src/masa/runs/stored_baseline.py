@@ -73,30 +73,45 @@ def lay_over(
 ) -> tuple[Dataset, BaselineAnswers]:
     """Lay the answers of a stored run over the data, on the items that both have."""
     data, note = _common_items(store, data, run)
-    known, sources = _known(store, data, run)
-    said = [*(notes or []), *note]
-    if len(sources) > 1:
-        parts = [f"{count:,} of run {number} ({date})" for number, date, count in sources]
-        said.append(f"the baseline's answers are from several runs: {', '.join(parts)}")
-    return data, replace(known, notes=tuple(said))
+    known = _known(store, data, run)
+    return data, replace(known, notes=(*(notes or []), *note, *_sources(store, known)))
 
 
-Sources = list[tuple[int, str, int]]
-"""Runs, their dates, and how many answers of each are in a baseline."""
+def _sources(store: Store, known: BaselineAnswers) -> list[str]:
+    """Say from which runs the answers are, where there are several."""
+    if known.source is None:
+        return []
+    numbers, counts = np.unique(known.source, return_counts=True)
+    if len(numbers) < 2:
+        return []
+    parts = []
+    for number, count in zip(numbers[::-1].tolist(), counts[::-1].tolist(), strict=True):
+        date = history.find(store, number).created[:10]
+        parts.append(f"{count:,} of run {number} ({date})")
+    return [f"the baseline's answers are from several runs: {', '.join(parts)}"]
 
 
-def _known(store: Store, data: Dataset, run: Run) -> tuple[BaselineAnswers, Sources]:
+def _known(store: Store, data: Dataset, run: Run) -> BaselineAnswers:
     """Give the answers of a run, and those of earlier runs that still count."""
     earlier = earlier_baseline(store, run)
-    own = _own(store, data, run, alone=earlier is None)
-    mine = (run.id, run.created[:10], len(own.places))
     if earlier is None:
-        return own, [mine]
-    before, sources = _known(store, data, earlier)
+        return _own(store, data, run, alone=True)
+    before = _known(store, data, earlier)
+    if not places(data, journal.past(store, run.id).answers):
+        return before
+    own = _own(store, data, run, alone=False)
     if run.kind == "baseline":
-        return before.joined_by(own, data), [mine, *sources]
-    first = (sources[0][0], sources[0][1], max(0, sources[0][2] - len(own.places)))
-    return before.replaced_by(own), [mine, first, *sources[1:]]
+        return before.joined_by(own, data)
+    return before.replaced_by(own)
+
+
+def item_keys(store: Store, run: Run) -> Ints:
+    """Give the keys of the items of a run's data, and of the earlier runs that still count."""
+    found = [history.keys(store, run)]
+    earlier = earlier_baseline(store, run)
+    if earlier is not None:
+        found.append(item_keys(store, earlier))
+    return np.unique(np.concatenate(found))
 
 
 def earlier_baseline(store: Store, run: Run) -> Run | None:
@@ -172,12 +187,13 @@ def _own(store: Store, data: Dataset, run: Run, *, alone: bool) -> BaselineAnswe
         weight=weight,
         extra_variance=extra_variance,
         drawn_evenly=weight is None or run.kind != "assess",
+        source=np.full(len(items), run.id),
     )
 
 
 def _common_items(store: Store, data: Dataset, run: Run) -> tuple[Dataset, list[str]]:
     """Give the items that the data and a run both have, and say if that is not all."""
-    then = history.keys(store, run)
+    then = item_keys(store, run)
     both = np.flatnonzero(np.isin(keys(data), then))
     if not len(both):
         raise DataError(
