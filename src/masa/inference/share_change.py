@@ -284,10 +284,9 @@ class ShareChange:
                 less = part.known
             return _Side(part.known, less, more, blind + left, 0.0)
         groups = self._groups(cells, mine, part)
-        estimate = groups.estimate
+        estimate = min(max(groups.estimate, part.known), part.known + left)
         less, more, size = 0.0, 0.0, inf
         if left:
-            estimate = min(max(estimate, part.known), part.known + left)
             less, more, size = limits_of_part(part, groups, estimate, left, reach)
             if self.errors.noise.any() and less >= estimate - part.known:
                 # What an API with noise answered once is not known for good.
@@ -375,8 +374,10 @@ def _together(one: _Side, other: _Side, reach: Reach) -> float:
     Squares add up where a distance is as many standard errors as the interval reaches. With few
     answers and a long reach a distance ends where the share does, at 0 or 1, and is fewer.
     """
-    beyond = max(0.0, reach.z**2 - USUAL_REACH**2)
-    return beyond / (reach.z**2 + min(one.answers, other.answers))
+    beyond = reach.z**2 - USUAL_REACH**2
+    if beyond <= 0.0:
+        return 0.0
+    return beyond / (beyond + max(0.0, min(one.answers, other.answers) - 1.0))
 
 
 def _joined(one: float, other: float, together: float) -> float:
