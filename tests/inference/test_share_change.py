@@ -106,7 +106,7 @@ def test_a_recall_rests_on_the_answers_about_its_label() -> None:
 )
 def test_the_worst_cells_of_the_table_hold(cell: Cell) -> None:
     """At every number of answers, all that is shown; the bounds are four standard errors away."""
-    runs = 40
+    runs = 25
     found = measured((cell, range(runs), True))
     shown = ~np.isnan(found[:, :, 0]).all(axis=0)
     assert shown.all() or cell.baseline == "accepted"
