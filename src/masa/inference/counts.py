@@ -219,14 +219,6 @@ def matrix_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
     return pooled(tally.group_share, n, fraction, squares, _traces(tally, n, fraction))
 
 
-def accuracy_spread(tally: Tally, items: Ints, *, finite: bool = True) -> Spread:
-    """Compute the spread of the share of right answers; arguments as for `matrix_spread`."""
-    n = tally.group_answers.astype(np.float64)
-    fraction = variance_fraction(n, items, finite=finite)
-    mean = _right(tally) / np.maximum(n, 1.0)
-    return pooled(tally.group_share, n, fraction, n * mean * (1.0 - mean), (0.0, 0.0, 0.0))
-
-
 def entry_deviations(tally: Tally, items: Ints, *, rates: Floats, finite: bool = True) -> Floats:
     """Compute the standard error of each entry (L, P) of an estimated matrix.
 
@@ -265,14 +257,6 @@ def variance_fraction(n: Floats | Ints, items: Ints, *, finite: bool) -> Floats:
     if finite:
         fraction = fraction - 1.0 / items
     return np.where(n > 0, np.maximum(fraction, 0.0), 0.0)
-
-
-def _right(tally: Tally) -> Floats:
-    """Count the right answers of each group (G,)."""
-    pairs = zip(tally.cell_label.tolist(), tally.cell_prediction.tolist(), strict=True)
-    right = np.array([tally.labels[i] == tally.predictions[j] for i, j in pairs], np.float64)
-    counts = np.bincount(tally.cell_group, tally.counts * right, len(tally.group_answers))
-    return counts.astype(np.float64)
 
 
 def _traces(tally: Tally, n: Floats, fraction: Floats) -> tuple[float, float, float]:
