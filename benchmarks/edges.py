@@ -1,6 +1,6 @@
 """How often intervals hold, how wide they are and how often verdicts are false, from 1 answer on.
 
-    python benchmarks/edges.py [runs=100] [read=accuracy|all] [labels=2,7,40] [baseline=...] [change=...]
+    python benchmarks/edges.py [runs=100] [first=0] [read=accuracy|all] [labels=2,7,40] [baseline=...] [change=...]
         [method=...] [confidence=yes,no] [noise=0,0.02] [out=FILE]
     python benchmarks/edges.py summary=FILE,...
 
@@ -385,10 +385,12 @@ def main() -> None:
     runs, read_all = int(wanted.get("runs", "100")), wanted.get("read", "accuracy") == "all"
     chosen = list(cells(wanted))
     size = max(1, min(25, runs // 2))
+    begin = int(wanted.get("first", "0"))  # the first seed
+    end = begin + runs
     tasks = [
-        (cell, range(first, min(first + size, runs)), read_all)
+        (cell, range(first, min(first + size, end)), read_all)
         for cell in chosen
-        for first in range(0, runs, size)
+        for first in range(begin, end, size)
     ]
     with ExitStack() as files:
         out: TextIO = sys.stdout
