@@ -178,14 +178,7 @@ class BaselineAnswers:
         added = np.concatenate(
             (part**2 * variance, np.full(later, ((1.0 - part) * rest) ** 2 * left))
         )
-        # The items of a label together have the weight that the label has in the data.
-        label = data.label.codes[places]
-        together = np.bincount(label, weight, len(data.label.values))
-        count = np.bincount(data.label.codes[data.labelled], minlength=len(together))
-        share = np.where(together > 0.0, count, 0.0)
-        factor = (share / max(share.sum(), 1.0) / np.where(together > 0.0, together, 1.0))[label]
-        per_weight = np.divide(added, weight, out=np.zeros(len(added)), where=weight > 0.0)
-        return weight * factor, per_weight * factor
+        return weighed_by_label(data, places, weight, added)
 
 
 def _joined(first: Ints | None, later: Ints | None, order: Ints) -> Ints | None:
@@ -278,6 +271,23 @@ def labelled_only(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, Baselin
         source=None if old.source is None else old.source[keep],
         asked_twice={item: differs for item, differs in twice.items() if item >= 0},
     )
+
+
+def weighed_by_label(
+    data: Dataset, places: Ints, weight: Floats, variance: Floats
+) -> tuple[Floats, Floats]:
+    """Bring the weights (n,) of items to what their labels have in the data now.
+
+    Variance (n,) is what each item adds to the variance of a sum over all items; it is given back
+    per unit of weight.
+    """
+    label = data.label.codes[places]
+    together = np.bincount(label, weight, len(data.label.values))
+    count = np.bincount(data.label.codes[data.labelled], minlength=len(together))
+    share = np.where(together > 0.0, count, 0.0)
+    factor = (share / max(share.sum(), 1.0) / np.where(together > 0.0, together, 1.0))[label]
+    per_weight = np.divide(variance, weight, out=np.zeros(len(variance)), where=weight > 0.0)
+    return weight * factor, per_weight * factor
 
 
 def evenly_weighted(data: Dataset, places: Ints, levels: int) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ from masa.data.baseline_answers import (
     BaselineAnswers,
     evenly_weighted,
     from_column,
+    weighed_by_label,
 )
 from masa.data.dataset import Dataset
 from masa.errors import DataError, UsageError
@@ -276,14 +277,7 @@ def _weights_of_run(data: Dataset, items: Ints, run: Run, past: Past) -> tuple[F
         )
     stored = [past.weights.get(key, (0.0, 0.0)) for key in keys(data)[items].tolist()]
     weight, variance = np.array(stored, np.float64).T
-    label = data.label.codes[items]
-    together = np.bincount(label, weight, len(data.label.values))
-    count = np.bincount(data.label.codes[data.labelled], minlength=len(together))
-    share = np.where(together > 0.0, count, 0.0)
-    by_label = share / max(share.sum(), 1.0) / np.where(together > 0.0, together, 1.0)
-    factor = by_label[label]
-    per_weight = np.divide(variance, weight, out=np.zeros(len(variance)), where=weight > 0.0)
-    return weight * factor, per_weight * factor
+    return weighed_by_label(data, items, weight, variance)
 
 
 def _confidence(data: Dataset, items: Ints, past: Past) -> Floats | None:
