@@ -2,7 +2,8 @@
 
 VADER as a sentiment API, and the same behind OpenAI's chat completions.
 
-`faults` is the share of calls that fail, in all the ways that calls fail.
+`faults` is the share of calls that fail, in all the ways that calls fail. `bad` says which texts are
+never answered, and in which way.
 """
 
 import asyncio
@@ -62,6 +63,7 @@ class Server:
         self.requests: list[Request] = []
         self.faults, self.kinds, self.delay = faults, kinds, delay
         self.change: Callable[[str, str], str] = lambda _text, label: label
+        self.bad: Callable[[str], str] = lambda _text: ""
         self.most_at_once = self._now = 0
         self._chance = random.Random(seed)
         self._vader = SentimentIntensityAnalyzer()
@@ -128,6 +130,7 @@ class Server:
             else body["messages"][-1]["content"].rsplit("Text:\n", 1)[-1]
         )
         fault = self._chance.choice(self.kinds) if self._chance.random() < self.faults else ""
+        fault = self.bad(text) or fault
         if request.headers.get("Authorization") != f"Bearer {KEY}":
             fault = "401"
         self.requests.append(Request(text, fault, body, dict(request.headers)))
@@ -138,6 +141,8 @@ class Server:
         return web.json_response(answer(text, body), headers={"X-Model-Version": VERSION})
 
     async def _fail(self, request: web.Request, fault: str) -> web.StreamResponse:
+        if fault in ("302", "307"):
+            return web.Response(status=int(fault), headers={"Location": "https://firewall.invalid"})
         if fault == "401":
             return web.json_response(
                 {"error": {"message": f"wrong key {request.headers.get('Authorization')}"}},
@@ -145,9 +150,11 @@ class Server:
             )
         if fault == "429":
             return web.Response(status=429)
+        if fault == "429-large":
+            return web.json_response({"error": {"message": "Request too large"}}, status=429)
         if fault == "429-after":
             return web.Response(status=429, headers={"Retry-After": "0.05"})
-        if fault in ("500", "503", "400", "404"):
+        if fault in ("500", "503", "400", "402", "403", "404", "413", "451"):
             return web.json_response({"error": "no"}, status=int(fault))
         if fault == "reset":
             assert request.transport is not None
@@ -155,6 +162,13 @@ class Server:
             return web.Response()
         if fault == "timeout":
             await asyncio.sleep(300)
+        if fault == "endless":
+            response = web.StreamResponse(headers={"Content-Type": "application/json"})
+            await response.prepare(request)
+            for _ in range(3000):
+                await response.write(b" ")
+                await asyncio.sleep(0.1)
+            return response
         if fault == "truncated":
             return web.Response(text='{"result": {"label": "po', content_type="application/json")
         if fault == "html":

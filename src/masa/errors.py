@@ -112,11 +112,15 @@ class Rejected(CallError):
 class Fatal(CallError):
     """The API will not answer about any item.
 
-    With `unless_answered` it may be about this item alone, if the API answers about others. The
-    hint is shown to the user and not stored.
+    With `unless_answered` it may be about this item alone, if the API answers about others;
+    `others` is how many other items are asked to find out, while nothing was answered. The hint is
+    shown to the user and not stored.
     """
 
-    def __init__(self, message: str, *, hint: str = "", unless_answered: bool = False) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", unless_answered: bool = False, others: int = 4
+    ) -> None:
         super().__init__(message)
         self.hint = hint
         self.unless_answered = unless_answered
+        self.others = others

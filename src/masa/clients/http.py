@@ -65,7 +65,7 @@ class Http:
         named = dict.fromkeys(places(options.body) + places(options.url))
         self.columns: Sequence[str] = [name for name in named if name != "input"]
         self.priced = isinstance(options.price, int)
-        self._url = self._secrets.fill(options.url)
+        self._url = self._secrets.fill_address(options.url)
         self._url_has_places = bool(places(options.url))
         self._headers = {name: self._secrets.fill(value) for name, value in options.headers.items()}
         self._body = _with_secrets(options.body, self._secrets)
@@ -133,7 +133,8 @@ class Http:
             if self._without_label >= TELLING and not self._with_label:
                 raise Fatal(
                     f"no answer has {self._label.text!r}",
-                    hint=f"it has {outline(response.content)}; correct label in [api]",
+                    hint=f"it has {self._secrets.hide(outline(response.content))}; "
+                    "correct label in [api]",
                 ) from exc
             raise Failed(f"an answer without {self._label.text!r}") from exc
         self._with_label += 1

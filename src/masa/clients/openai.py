@@ -76,7 +76,7 @@ class OpenAI:
         self._headers: dict[str, str] = {}
         if key := self._secrets.fill(options.key):
             self._headers["Authorization"] = f"Bearer {key}"
-        self._url = f"{self._secrets.fill(options.base_url).rstrip('/')}/chat/completions"
+        self._url = f"{self._secrets.fill_address(options.base_url).rstrip('/')}/chat/completions"
         for name, value in options.headers.items():
             self._headers[name] = self._secrets.fill(value)
         self._web = Web(timeout=options.timeout, secrets=self._secrets)

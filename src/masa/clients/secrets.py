@@ -27,6 +27,16 @@ class Secrets:
         """Replace each variable by its value."""
         return VARIABLE.sub(self._value, text)
 
+    def fill_address(self, url: str) -> str:
+        """Replace each variable of a URL by its value, percent-encoded behind the host."""
+
+        def encoded(match: re.Match[str]) -> str:
+            return quote(self._value(match), safe="")
+
+        host = re.match(r"([^/?#]*//)?[^/?#]*", url)
+        end = host.end() if host else 0
+        return self.fill(url[:end]) + VARIABLE.sub(encoded, url[end:])
+
     def hide(self, text: str) -> str:
         """Replace each value that was filled in by ***, also where it is quoted or escaped."""
         # The longest first: one value may be part of another.

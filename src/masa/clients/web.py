@@ -15,6 +15,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
+from masa.clients.connections import Connector
+from masa.clients.deadline import deadline
 from masa.clients.secrets import Secrets
 from masa.errors import Failed, Fatal, Refused, Rejected
 
@@ -61,9 +63,17 @@ class Web:
         else:
             sent.pop("Content-Type", None)
         try:
-            async with session.request(
-                method, url, data=data, headers=sent, allow_redirects=False, proxy=self._proxy(url)
-            ) as response:
+            async with (
+                deadline(self._timeout),
+                session.request(
+                    method,
+                    url,
+                    data=data,
+                    headers=sent,
+                    allow_redirects=False,
+                    proxy=self._proxy(url),
+                ) as response,
+            ):
                 content = await _read(response)
                 status, received = response.status, response.headers
         except TimeoutError as exc:
@@ -84,7 +94,8 @@ class Web:
         if not 200 <= status < 300:
             self._raise_for_status(status, received, content)
         try:
-            return Response(json.loads(content), received)
+            # Not every "NaN" is meant: some servers write it where they have no number.
+            return Response(json.loads(content, parse_constant=lambda _: None), received)
         except (ValueError, RecursionError) as exc:
             raise Failed("an answer that is not JSON") from exc
 
@@ -99,8 +110,8 @@ class Web:
             # The engine limits how many calls are under way; a second limit here would only hide
             # calls from its clock.
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
-                timeout=aiohttp.ClientTimeout(total=self._timeout),
+                connector=Connector(limit=0, ttl_dns_cache=60),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
             # aiohttp would send GET and PUT a second time when a connection is lost, and the
@@ -118,7 +129,13 @@ class Web:
         if host not in self._proxies:
             proxy = None
             if not proxy_bypass(host):
-                proxy = getproxies().get(address.scheme)
+                named = getproxies()
+                proxy = named.get(address.scheme) or named.get("all")
+            if proxy and urlsplit(proxy).scheme not in ("http", "https", ""):
+                raise Fatal(
+                    f"the proxy speaks {urlsplit(proxy).scheme}, which masa does not",
+                    hint="name an HTTP proxy in HTTPS_PROXY, or this host in NO_PROXY",
+                )
             self._proxies[host] = proxy
         return self._proxies[host]
 
@@ -143,7 +160,9 @@ class Web:
             hint = HOPELESS.get(status, f"it redirects to {target}")
             if shown:
                 hint += f" The server said: {shown}"
-            raise Fatal(f"HTTP {status}", hint=hint, unless_answered=status in (403, 404, 405))
+            # A key that does not work for one item hardly works for another.
+            others = 1 if status in (401, 402) else 4
+            raise Fatal(f"HTTP {status}", hint=hint, unless_answered=True, others=others)
         raise Rejected(f"HTTP {status}", said=shown)
 
 

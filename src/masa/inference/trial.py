@@ -41,8 +41,8 @@ class Conclusion:
 class Trial:
     """One assessment: chooses items, keeps what it is told, says when to stop and what follows.
 
-    Nothing is under way when the canaries or the verdict are looked at, so that a look always sees
-    the same answers.
+    Nothing but delayed items is under way when the canaries or the verdict are looked at, so that a
+    look always sees the same answers.
     """
 
     def __init__(
@@ -65,6 +65,8 @@ class Trial:
         self._most = min(items, budget or items)
         self._canary = canary
         self._failed = 0
+        self._delayed: set[int] = set()
+        """items that were asked and that nothing waits for"""
         self._began_looking = False
         self._next_verdict: int | None = None
         """the number of answers after which to look at the verdict"""
@@ -77,7 +79,7 @@ class Trial:
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next queries, at most n and none beyond the next look."""
         if self._next_verdict is not None:
-            n = min(n, self._next_verdict - len(self.asked.queries))
+            n = min(n, self._next_verdict - len(self.asked.queries) + len(self._delayed))
         if self._canary:
             n = min(n, self._canary + self._failed - len(self.asked.queries))
         if n <= 0:
@@ -92,8 +94,15 @@ class Trial:
         self._source.sent(query)
         self.asked.sent(query)
 
+    def delayed(self, item: int) -> None:
+        """Do not wait for an item."""
+        self._source.delayed(item)
+        if item not in self.asked.answers:
+            self._delayed.add(item)
+
     def tell(self, answer: Answer) -> None:
         """Take an answer."""
+        self._delayed.discard(answer.item)
         self._source.tell(answer)
         self.asked.tell(answer)
         self._failed += answer.prediction == ERROR

@@ -256,6 +256,9 @@ class Repeats:
     def sent(self, query: Query) -> None:
         """Do nothing: the journal has it."""
 
+    def delayed(self, item: int) -> None:
+        """Do nothing: no answer is waited for."""
+
 
 def _concluded(
     store: Store,

@@ -291,6 +291,9 @@ class SameItems:
         """Do not ask about the item again."""
         self._done.add(query.item)
 
+    def delayed(self, item: int) -> None:
+        """Do nothing: no answer is waited for."""
+
 
 def _differing(data: Dataset, both: Ints, a: Column, b: Column) -> list[ChangedItem]:
     """Give the items that A and B answer differently; a failure is no answer."""

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from masa.clients import Client
+from masa.clients.deadline import deadline
 from masa.errors import ApiError, CallError, Failed, Fatal, MasaError, Refused, Rejected
 from masa.records import ERROR, Answer, Item, Query, Reply, Stopped
 from masa.runs.budget import Budget, Hold
-from masa.runs.pace import FIRST_CALLS, Pace, Width
+from masa.runs.pace import Pace, Width
 from masa.runs.replies import cleaned
 from masa.sampling.source import Source
 from masa.settings import Limits
@@ -36,6 +37,16 @@ WINDOW = 50
 
 LEAST_FAILED = 10
 """Fewer failed items than this never stop a run."""
+
+BY_CHANCE = 0.001
+"""An item that is refused as often as would happen with a smaller probability, at the rate at which
+other items are refused, is refused for good."""
+
+DELAYED_AFTER = 2
+"""Calls without an answer after which an item is not waited for, if others are answered."""
+
+MOST_DELAYED = 16
+"""The most items that are tried again while nobody waits for them: their calls come on top."""
 
 
 @dataclass(slots=True)
@@ -78,6 +89,14 @@ class Tries:
 
     failed: int = 0
     refused: int = 0
+    answers_before: int = 0
+    """how many answers about other items there were before the first of these tries"""
+    last: "tuple[Call, CallError] | None" = None
+
+    @property
+    def all(self) -> int:
+        """Calls without an answer."""
+        return self.failed + self.refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +138,21 @@ class Engine:
         self._answered_before = answered_before
         self._dearer = 1.0
         """how many times its worst price the API has cost"""
-        self._put_off: list[Query] = []
-        """items that were refused before anything was answered: perhaps they alone are refused"""
+        self._put_off: deque[Query] = deque()
+        """items that come last: they failed in an earlier session, or were refused before anything
+        was answered and perhaps they alone are"""
+        self._failed_before: set[int] = set()
+        """items that failed in an earlier session"""
+        self._open: dict[int, Tries] = {}
+        """items that wait for an answer"""
+        self._delayed: set[int] = set()
+        """those of them that nothing waits for"""
+        self._fatal_in_a_row = 0
+        """items in a row that the API will not answer about"""
+        self._first_refused: deque[bool] = deque(maxlen=WINDOW)
+        """whether the first call about each of the last items was refused"""
+        self._last_answer = 0.0
+        """when the last answer came, on the monotonic clock"""
         self._pace = Pace(limits.rate)
         self._width = Width(limits.concurrency)
         self._recent: deque[bool] = deque(maxlen=WINDOW)
@@ -150,13 +182,20 @@ class Engine:
             task.cancel()
 
     async def run(
-        self, source: Source, *, first: Iterable[Query] = (), repeat: bool = False
+        self,
+        source: Source,
+        *,
+        first: Iterable[Query] = (),
+        last: Iterable[Query] = (),
+        repeat: bool = False,
     ) -> Stopped:
         """Ask until something stops it: first these queries, then those of the source.
 
-        The source is told each answer.
+        The last ones are those that failed in an earlier session. The source is told each answer.
         """
         waiting = deque(first)
+        self._put_off.extend(last)
+        self._failed_before = {query.item for query in self._put_off}
         try:
             await self._ask_all(source, waiting, repeat=repeat)
             while self._under_way:
@@ -175,13 +214,13 @@ class Engine:
         while self._stopped is None:
             width = self._width.now
             self._journal.gather = GATHER if width >= MANY else 0.0
-            if len(self._under_way) >= width:
-                await self._something()
+            if len(self._under_way) - len(self._delayed) >= width:
+                await self._something_unless_delayed(source)
                 continue
             query = self._next(source, waiting)
             if query is None and self._under_way:
                 # An answer may make the source want more, or a put-off item worth asking.
-                await self._something()
+                await self._something_unless_delayed(source)
                 continue
             if query is None:
                 return
@@ -194,15 +233,37 @@ class Engine:
             task.add_done_callback(self._done)
 
     def _next(self, source: Source, waiting: deque[Query]) -> Query | None:
-        """Give the next query; items that were put off come when others have been answered."""
+        """Give the next query; items that were put off come when all others are answered."""
         if waiting:
             return waiting.popleft()
         queries = source.ask(1)
         if queries:
             return queries[0]
-        if self._put_off and self.count.answers:
-            return self._put_off.pop()
+        nothing_else = len(self._open) == len(self._delayed) < MOST_DELAYED
+        if self._put_off and self._others_answered and nothing_else:
+            return self._put_off.popleft()
         return None
+
+    @property
+    def _others_answered(self) -> bool:
+        """Whether the API has answered about anything, in this session or before."""
+        return bool(self.count.answers or self._answered_before)
+
+    async def _something_unless_delayed(self, source: Source) -> None:
+        """Wait for something, unless all that could come is answers that nobody waits for."""
+        waiting = {item: tries for item, tries in self._open.items() if item not in self._delayed}
+        in_trouble = bool(waiting) and all(map(self._is_in_trouble, waiting.values()))
+        if not in_trouble or len(self._delayed) + len(waiting) > MOST_DELAYED:
+            await self._something()
+            return
+        for item, tries in waiting.items():
+            log.info("an item is not waited for: %d calls without an answer", tries.all)
+            self._delayed.add(item)
+            source.delayed(item)
+
+    def _is_in_trouble(self, tries: Tries) -> bool:
+        """Say whether an item fails again and again while others are answered."""
+        return tries.all >= DELAYED_AFTER and self.count.answers > tries.answers_before
 
     async def _something(self) -> None:
         """Wait until a call ended or gave budget back, or the run is stopping."""
@@ -242,21 +303,46 @@ class Engine:
         self, query: Query, item: Item, hold: Hold | None, source: Source, *, repeat: bool
     ) -> None:
         """Ask about one item until it is answered, has failed for good, or the budget is spent."""
-        tries = Tries()
-        while hold is not None:
-            try:
-                wait = await self._try(query, item, hold, source, tries, repeat=repeat)
-            finally:
-                # Whatever happened, nothing stays reserved, and those who wait for it are told.
-                hold.close()
-                self._event.set()
-            if wait is None:
-                return
-            self._trouble_since = self._trouble_since or time.monotonic()
-            if time.monotonic() - self._trouble_since > self._limits.patience:
-                self.stop("failures")
-            await self._sleep(wait)
-            hold = await self._reserve(item)
+        tries = Tries(answers_before=self.count.answers)
+        self._open[query.item] = tries
+        if query.item in self._failed_before:
+            self._delayed.add(query.item)
+        try:
+            while hold is not None:
+                try:
+                    wait = await self._try(query, item, hold, source, tries, repeat=repeat)
+                finally:
+                    # Whatever happened, nothing stays reserved, and those who wait are told.
+                    hold.close()
+                    self._event.set()
+                if wait is None:
+                    return
+                if self._patience_left <= 0.0 and await self._lost_patience(tries, query, source):
+                    return
+                await self._sleep(wait)
+                hold = await self._reserve(item)
+        finally:
+            del self._open[query.item]
+            self._delayed.discard(query.item)
+
+    @property
+    def _patience_left(self) -> float:
+        """Seconds for which an API in trouble is waited for."""
+        since = self._trouble_since
+        waited = 0.0 if since is None else time.monotonic() - since
+        return self._limits.patience - waited
+
+    async def _lost_patience(self, tries: Tries, query: Query, source: Source) -> bool:
+        """Give up the item where only few like it are left, otherwise stop the run; say which."""
+        answers = self.count.answers + self._answered_before
+        few = len(self._open) <= self._limits.failures * answers
+        if len(self._delayed) < len(self._open) or not few or tries.last is None:
+            self.stop("failures")
+            return False
+        call, exc = tries.last
+        await self._journal.gave_up(call.number, str(exc), prediction=ERROR, billed=_billed(exc))
+        self._finish(Answer(query.item, ERROR), source, good=False)
+        return True
 
     async def _try(
         self,
@@ -274,29 +360,58 @@ class Engine:
             return None
         try:
             reply = await self._ask(item)
-        except Refused as exc:
-            # "Not now": the API did no work, so the call is not billed.
-            await self._note(call, exc, hold, billed=False)
-            tries.refused += 1
-            self._push_back(call, exc.retry_after)
-            return self._wait_after(tries.refused, exc.retry_after)
         except Fatal as exc:
             await self._fatal(call, exc, hold, query, source)
             return None
-        except Failed as exc:
-            tries.failed += 1
-            if tries.failed >= self._limits.tries:
-                await self._give_up(call, exc, hold, query, source)
-                return None
-            await self._note(call, exc, hold, billed=exc.billed)
-            if exc.overloaded:
-                self._push_back(call, exc.retry_after)
-            return self._wait_after(tries.failed, exc.retry_after)
+        except (Refused, Failed) as exc:
+            return await self._failed(call, exc, hold, query, source, tries)
         except CallError as exc:
             await self._give_up(call, exc, hold, query, source)
             return None
+        if not tries.all:
+            self._first_refused.append(False)
         await self._answered(call, cleaned(reply, hold.price), hold, query, source)
         return None
+
+    async def _failed(
+        self,
+        call: Call,
+        exc: Refused | Failed,
+        hold: Hold,
+        query: Query,
+        source: Source,
+        tries: Tries,
+    ) -> float | None:
+        """Give the seconds to wait before the item is tried again, or None if it is given up."""
+        refused = isinstance(exc, Refused)
+        if not tries.all:
+            self._first_refused.append(refused)
+        tries.last = call, exc
+        if refused:
+            tries.refused += 1
+            hopeless = self._is_refused_alone(tries, at_least=self._limits.tries)
+        else:
+            tries.failed += 1
+            hopeless = tries.failed >= self._limits.tries
+        if hopeless:
+            await self._give_up(call, exc, hold, query, source)
+            return None
+        await self._note(call, exc, hold, billed=_billed(exc))
+        overloaded = isinstance(exc, Refused) or exc.overloaded
+        # One that is refused again and again while others are not says nothing about the others.
+        if overloaded and not self._is_refused_alone(tries, at_least=DELAYED_AFTER):
+            self._push_back(call, exc.retry_after)
+        return self._wait_after(tries.refused if refused else tries.failed, exc.retry_after)
+
+    def _is_refused_alone(self, tries: Tries, *, at_least: int) -> bool:
+        """Say whether an item is refused more often than chance explains, at this rate of refusals.
+
+        An API that refuses many items, because they come too fast, refuses some of them often.
+        """
+        if not self._others_answered or tries.refused < at_least:
+            return False
+        rate = (sum(self._first_refused) + 1) / (len(self._first_refused) + 2)
+        return bool(rate**tries.refused < BY_CHANCE)
 
     async def _answered(
         self, call: Call, reply: Reply, hold: Hold, query: Query, source: Source
@@ -309,18 +424,21 @@ class Engine:
         await self._journal.answered(call.number, reply, prediction=prediction, cost=cost)
         hold.settle(cost)
         self._width.good()
+        self._fatal_in_a_row, self._last_answer = 0, time.monotonic()
         self._finish(Answer(query.item, prediction, reply.confidence), source, good=True)
 
     async def _fatal(
         self, call: Call, exc: Fatal, hold: Hold, query: Query, source: Source
     ) -> None:
         """Give up the item, or the run: the API refuses to answer about it, or about any."""
-        if exc.unless_answered and (self.count.answers or self._answered_before):
-            # It answers about other items: this one alone is refused.
-            await self._give_up(call, exc, hold, query, source)
-            return
+        if exc.unless_answered and self._others_answered:
+            self._fatal_in_a_row += query.item not in self._failed_before
+            if self._fatal_in_a_row < LEAST_FAILED:
+                # It answers about other items: this one alone is refused.
+                await self._give_up(call, exc, hold, query, source)
+                return
         await self._note(call, exc, hold, billed=True)
-        if exc.unless_answered and len(self._put_off) < FIRST_CALLS:
+        if exc.unless_answered and not self._others_answered and len(self._put_off) < exc.others:
             self._put_off.append(query)
             return
         hint = "then run the same command again: what was answered is kept"
@@ -329,11 +447,12 @@ class Engine:
         raise ApiError(f"the API refuses to work: {exc}", hint=hint) from exc
 
     async def _ask(self, item: Item) -> Reply:
+        longest = min(self._limits.longest_call, max(self._patience_left, SHORT))
         try:
-            async with asyncio.timeout(self._limits.longest_call):
+            async with deadline(longest):
                 return await self._client.ask(item)
         except TimeoutError as exc:
-            raise Failed(f"no answer in {self._limits.longest_call:g} s") from exc
+            raise Failed(f"no answer in {longest:.3g} s") from exc
         except (CallError, MasaError):
             raise
         except Exception as exc:
@@ -344,6 +463,7 @@ class Engine:
         """Write down a call without an answer, and pay for it if it may have been billed."""
         log.debug("call %d: %s", call.number, exc)
         self.count.trouble(exc)
+        self._trouble_since = self._trouble_since or max(call.began, self._last_answer)
         await self._journal.failed(call.number, str(exc), billed=billed)
         hold.settle(hold.price if billed else None)
 
@@ -356,7 +476,7 @@ class Engine:
         """
         log.info("call %d, the last about its item: %s", call.number, exc)
         self.count.trouble(exc)
-        billed = not isinstance(exc, Failed) or exc.billed
+        billed = _billed(exc)
         await self._journal.gave_up(call.number, str(exc), prediction=ERROR, billed=billed)
         hold.settle(hold.price if billed else None)
         self._finish(Answer(query.item, ERROR), source, good=False)
@@ -399,7 +519,9 @@ class Engine:
     def _finish(self, answer: Answer, source: Source, *, good: bool) -> None:
         """Tell the source how an item ended; stop the run if too many fail."""
         source.tell(answer)
-        self._recent.append(good)
+        if answer.item not in self._delayed:
+            # Delayed items end all at once: the last ones say nothing about the API as a whole.
+            self._recent.append(good)
         if good:
             self.count.answers += 1
             self.count.last_trouble = ""
@@ -411,3 +533,11 @@ class Engine:
             if failed >= LEAST_FAILED and too_many:
                 self.stop("failures")
         self._on_answer()
+
+
+def _billed(exc: CallError) -> bool:
+    """Say whether a call without an answer may have been billed."""
+    if isinstance(exc, Refused):
+        # "Not now": the API did no work.
+        return False
+    return not isinstance(exc, Failed) or exc.billed

@@ -24,6 +24,10 @@ class LabelCheck:
         """Tell the source."""
         self._source.sent(query)
 
+    def delayed(self, item: int) -> None:
+        """Tell the source."""
+        self._source.delayed(item)
+
     def tell(self, answer: Answer) -> None:
         """Tell the source, and look at the first answers."""
         self._source.tell(answer)

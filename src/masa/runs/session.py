@@ -3,15 +3,15 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from masa.clients import Client
 from masa.clients.replay import ReplayClient
 from masa.data.dataset import Dataset
-from masa.errors import UsageError
+from masa.errors import ApiError, UsageError
 from masa.records import ERROR, Progress, Query, Stopped
 from masa.runs.budget import Budget
 from masa.runs.engine import Count, Engine
@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 
 NOT_FINISHED = ("interrupted", "failures")
 """Ends after which the same command resumes the run."""
+
+MOST_LAST = 0.1
+"""Items that failed in an earlier session come last if they are few: this share of the answers."""
 
 FOLLOWS_FROM_OTHERS = "turns"
 """A setting in the store that follows from others, so a difference in it explains nothing."""
@@ -170,7 +173,7 @@ async def ask(
     asks items a second time. `check_labels` ends the run when none of the first answers is a label
     of the data. `error` gives the current error of the estimate, for those who watch.
     """
-    first = [] if repeat else _tell(source, session.data, past)
+    waiting = Waiting() if repeat else _tell(source, session.data, past)
     budget = Budget(spending.queries, spending.money, past.queries, past.money)
     writer = Journal(session.store, session.run.id, next_number=past.next_number)
     item_keys = keys(session.data)
@@ -209,15 +212,30 @@ async def ask(
         interrupts = _interrupts(engine, session.progress)
     watching = asyncio.create_task(watch.keep_showing())
     try:
-        with interrupts:
-            ended = await engine.run(source, first=first, repeat=repeat)
-    finally:
-        watching.cancel()
-        await writer.close()
+        try:
+            with interrupts:
+                ended = await engine.run(
+                    source, first=waiting.first, last=waiting.last, repeat=repeat
+                )
+        finally:
+            watching.cancel()
+            await writer.close()
+    except ApiError:
+        # The items that failed before this was noticed did not fail by themselves.
+        journal.reopen_errors(session.store, session.run.id)
+        raise
     return _worked(session, ended, engine.count)
 
 
-def _tell(source: Source, data: Dataset, past: Past) -> list[Query]:
+class Waiting(NamedTuple):
+    """Queries of a journal that still wait for an answer."""
+
+    first: Sequence[Query] = ()
+    last: Sequence[Query] = ()
+    """those whose calls failed: they are not waited for"""
+
+
+def _tell(source: Source, data: Dataset, past: Past) -> Waiting:
     """Tell a source what the journal has; give the queries that still wait for an answer."""
     for sent, answer in answered(data, past):
         source.sent(sent)
@@ -225,7 +243,13 @@ def _tell(source: Source, data: Dataset, past: Past) -> list[Query]:
     waiting = list(unanswered(data, past))
     for query in waiting:
         source.sent(query)
-    return waiting
+    failed = [query for query in waiting if int(keys(data)[query.item]) in past.failed]
+    if len(failed) > MOST_LAST * len(past.answers):
+        # The API was down: any items that were under way have failed.
+        return Waiting(waiting)
+    for query in failed:
+        source.delayed(query.item)
+    return Waiting([query for query in waiting if query not in failed], failed)
 
 
 def _worked(session: Session, stopped: Stopped, count: Count) -> Worked:

@@ -61,6 +61,8 @@ class Predictive:
         self._unread: list[Query] = []
         """what was sent since then"""
         self._last_batch = 0
+        self._delayed: set[int] = set()
+        """items that were asked and that nothing waits for"""
         self._canary_count: int | None = None
         """how many canaries this run has, once one of them was sent"""
 
@@ -103,7 +105,7 @@ class Predictive:
 
     @property
     def _is_waiting_for_answers(self) -> bool:
-        return len(self._answers) < len(self._sent)
+        return len(self._answers) + len(self._delayed) < len(self._sent)
 
     def ask(self, n: int = 1) -> list[Query]:
         """Give the next queries: none while it waits for answers that decide what comes next."""
@@ -131,9 +133,18 @@ class Predictive:
         """Take the answer to a query that was asked."""
         if answer.item not in self._sent:
             raise ValueError(f"item {answer.item} was not asked")
-        if answer.item in self._answers:
+        if answer.item in self._answers or answer.item in self._delayed:
             self._read_so_far = None
+        self._delayed.discard(answer.item)
         self._answers[answer.item] = answer
+
+    def delayed(self, item: int) -> None:
+        """Draw the next batch without waiting for an item.
+
+        Until its answer comes its batch counts as a smaller one.
+        """
+        if item in self._sent and item not in self._answers:
+            self._delayed.add(item)
 
     def _rest_of_batch(self) -> deque[Query]:
         """Give what is still to be asked of the journal's last batch."""
@@ -199,16 +210,19 @@ class Predictive:
         self._last_batch = max(self._last_batch, query.batch or 0)
 
     def _all_answered(self) -> AnsweredItems:
-        """Give everything that was asked, when all of it is answered.
+        """Give everything that was asked and is not delayed, when all of it is answered.
 
         What is new since the last time belongs to later batches and is added at the end.
         """
         if self._read_so_far is None:
-            self._read_so_far = self._read(self._sent.values())
+            self._read_so_far = self._read(self._answered(self._sent.values()))
         elif self._unread:
-            self._read_so_far = self._read_so_far.then(self._read(self._unread))
+            self._read_so_far = self._read_so_far.then(self._read(self._answered(self._unread)))
         self._unread = []
         return self._read_so_far
+
+    def _answered(self, queries: Iterable[Query]) -> list[Query]:
+        return [query for query in queries if query.item in self._answers]
 
     def _before(self, number: int) -> tuple[Ints, Floats, Codes, Bools]:
         """Give the items answered before a batch (n,), how much each changed, and what to.
@@ -218,13 +232,12 @@ class Predictive:
         done = np.zeros(len(self._layout.old), np.bool_)
         if 1 <= self._last_batch < number:
             past = self._all_answered()
-            done[past.item] = True
+            done[list(self._sent)] = True
         else:
             before = [query for query in self._sent.values() if (query.batch or 0) < number]
             done[[query.item for query in before]] = True
             # The first batch is drawn before anything is known, also when it is drawn again.
-            answered = [query for query in before if number > 1 and query.item in self._answers]
-            past = self._read(answered)
+            past = self._read(self._answered(before) if number > 1 else [])
         confidence = None
         if self._confidence is not None:
             confidence = self._confidence[past.item]

@@ -37,6 +37,9 @@ class Sequential(Predictive):
     Every draw is a batch of its own.
     """
 
+    def delayed(self, item: int) -> None:
+        """Do nothing: it is known of every draw what came of those before it."""
+
     def _batch(self, number: int) -> deque[Query]:
         """Draw items without replacement, in the order to ask them, for as long as one model holds.
 

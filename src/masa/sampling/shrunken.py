@@ -145,6 +145,9 @@ class Shrunken:
         self._answered[position] = True
         self._count(answer.item, answer.prediction)
 
+    def delayed(self, item: int) -> None:
+        """Do nothing: no answer is waited for."""
+
     def _count(self, item: int, prediction: str) -> None:
         # Once all spare codes are taken, further new answers share the last one.
         next_code = min(len(self._code), self._last_code)

@@ -16,3 +16,6 @@ class Source(Protocol):
 
     def tell(self, answer: Answer) -> None:
         """Take the answer to a query."""
+
+    def delayed(self, item: int) -> None:
+        """Do not wait for the answer about an item that was asked: it may come late, or never."""

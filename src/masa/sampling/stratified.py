@@ -224,6 +224,9 @@ class Sampler:
         self._state.issued[block] += 1
         kernel.rescore(self._scheme.design, self._scheme.rule, self._state, block)
 
+    def delayed(self, item: int) -> None:
+        """Do nothing: no answer is waited for."""
+
     def tell(self, answer: Answer) -> None:
         """Count an answer, and also its query where that was never asked here."""
         if not isinstance(answer.prediction, str):

@@ -71,6 +71,10 @@ class Switch:
         else:
             self._rest.tell(answer)
 
+    def delayed(self, item: int) -> None:
+        """Do not wait for an item; after the switch nothing is waited for."""
+        self._first.delayed(item)
+
     def _as_batch(self, query: Query) -> Query:
         return replace(query, batch=self._late_batch, probability=0.0, batch_size=0)
 

@@ -45,6 +45,8 @@ class Past:
     """by the item's key, in the order in which the calls were sent"""
     unanswered: list[int] = field(default_factory=list)
     """keys of items that were sent and have no answer, in the order in which they were sent"""
+    failed: set[int] = field(default_factory=set)
+    """keys of those of them about which a call ended without an answer"""
     repeats: dict[int, RecordedAnswer] = field(default_factory=dict)
     """second answers, asked for to see whether the API contradicts itself"""
     queries: int = 0
@@ -78,6 +80,8 @@ def past(store: Store, run: int) -> Past:
             if row.outcome not in SETTLED:
                 if not row.repeat:
                     sent[row.item] = None
+                    if row.outcome is not None:
+                        found.failed.add(row.item)
                 continue
             answer = RecordedAnswer(row.item, row.prediction, row.confidence, row.version)
             if row.repeat:
