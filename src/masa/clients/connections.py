@@ -2,14 +2,15 @@
 
 HTTP/1.1 does not say which request an answer belongs to: the next bytes on a connection are taken
 for the answer to the last request. Bytes that nobody asked for, such as an answer that is sent
-twice, would be taken for the answer about the next item. So a connection on which anything arrives
-while nobody waits is closed.
+twice, would be taken for the answer about the next item. So a connection rests for a moment before
+it is used again, and is closed if anything arrives on it while nobody waits.
 """
 
 import asyncio
 import functools
 import logging
 import select
+import time
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -17,8 +18,13 @@ from aiohttp.client_proto import ResponseHandler
 
 if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey
+    from aiohttp.connector import Connection
 
 log = logging.getLogger(__name__)
+
+REST = 0.03
+"""Seconds after an answer for which a connection is not used again. What is sent twice is sent at
+once; meanwhile another connection serves."""
 
 GOODBYE = (b"HTTP/1.1 408", b"HTTP/1.0 408")
 """What servers send before they close a connection that was idle for long: a harmless habit."""
@@ -32,6 +38,13 @@ class Connector(aiohttp.TCPConnector):
         make: Any = functools.partial(OneAnswer, self._loop, self)
         self._factory = make
         self._mixed_up = False
+
+    async def _get(self, key: "ConnectionKey", traces: Any) -> "Connection | None":
+        """Give the connection that has rested longest, or None where a new one is to be made."""
+        waiting = self._conns.get(key)
+        if waiting and time.monotonic() - waiting[0][1] < REST:
+            return None
+        return await super()._get(key, traces)
 
     def stop_keeping(self) -> None:
         """Use every connection for one call only from now on, and close those that wait."""

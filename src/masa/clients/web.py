@@ -5,6 +5,7 @@ import errno
 import json
 import ssl
 import time
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from masa.errors import Failed, Fatal, Refused, Rejected
 
 MOST = 4 << 20
 """The most bytes of an answer; what is larger is not an answer."""
+
+TOO_LARGE = f"an answer of more than {MOST >> 20} MB"
 
 HOPELESS = {
     401: "does the key work?",
@@ -56,7 +59,8 @@ class Web:
         """Send a request and read the answer; raise a CallError where there is none."""
         session = self._open()
         data: bytes | None = None
-        sent = {"Accept": "application/json", **headers}
+        # A few bytes compressed can be gigabytes; answers are small without it.
+        sent = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
         if body is not None:
             data = json.dumps(body, ensure_ascii=False).encode()
             sent = {"Content-Type": "application/json", **sent}
@@ -113,6 +117,7 @@ class Web:
                 connector=Connector(limit=0, ttl_dns_cache=60),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
             )
             # aiohttp would send GET and PUT a second time when a connection is lost, and the
             # budget would not know.
@@ -173,9 +178,29 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     async for part in response.content.iter_any():
         size += len(part)
         if size > MOST:
-            raise Failed(f"an answer of more than {MOST >> 20} MB")
+            raise Failed(TOO_LARGE)
         parts.append(part)
-    return b"".join(parts)
+    return _unpacked(b"".join(parts), response.headers.get("Content-Encoding", "identity"))
+
+
+def _unpacked(content: bytes, encoding: str) -> bytes:
+    """Decompress what a server compressed without being asked to, up to the same limit.
+
+    >>> import gzip
+    >>> _unpacked(gzip.compress(b"{}"), "gzip")
+    b'{}'
+    """
+    if encoding.lower() in ("identity", ""):
+        return content
+    if encoding.lower() not in ("gzip", "x-gzip", "deflate"):
+        raise Failed("an answer that is compressed in an unknown way")
+    for kind in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # with a header, or without one
+        with suppress(zlib.error):
+            unpacked = zlib.decompressobj(kind).decompress(content, MOST + 1)
+            if len(unpacked) > MOST:
+                raise Failed(TOO_LARGE)
+            return unpacked
+    raise Failed("an answer that cannot be decompressed")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
