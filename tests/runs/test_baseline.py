@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import masa
 from live_runs import QUICK, client, data
@@ -79,3 +80,20 @@ def test_known_answers_are_taken_over_without_asking(server: Server, tmp_path: P
     assert (taken.answers, taken.queries, taken.complete) == (300, 0, True)
     found = masa.assess(data(), client(server), budget=100, store=tmp_path / "s.db", limits=QUICK)
     assert (found.moved, found.compared) == ("no sign", 100)
+
+
+def test_a_baseline_that_cannot_be_accepted_is_not_finished_either(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are one transaction: a process that dies between them would pay everything again."""
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("masa.storage.history._accept", die)
+        with pytest.raises(KeyboardInterrupt):
+            masa.baseline(data(), client(server), budget=40, store=tmp_path / "s.db", limits=QUICK)
+    asked = len(server.requests)
+    found = masa.baseline(data(), client(server), budget=40, store=tmp_path / "s.db", limits=QUICK)
+    assert (found.run, found.answers, len(server.requests)) == (1, 40, asked)

@@ -28,7 +28,7 @@ from masa.runs.stored_baseline import comparable, find_baseline
 from masa.runs.waiting import waiting
 from masa.settings import Limits, Settings
 from masa.storage import history, journal
-from masa.storage.history import Draft
+from masa.storage.history import Draft, Ending
 from masa.storage.store import Store, opened
 
 Baseline = str | Column | int | None
@@ -336,4 +336,5 @@ def _close(
             for place, (weight, variance) in found.answer_weights().items()
         }
         journal.weigh(session.store, session.run.id, weights)
-    history.finish(session.store, session.run.id, result.stopped, worked.stored(result.to_dict()))
+    stored = worked.stored(result.to_dict())
+    history.finish(session.store, Ending(session.run.id, result.stopped, stored))

@@ -29,7 +29,7 @@ from masa.runs.waiting import waiting
 from masa.sampling.stratified import Sampler
 from masa.settings import Limits, RunSettings, Settings
 from masa.storage import history, journal
-from masa.storage.history import Draft, Run
+from masa.storage.history import Draft, Ending, Run
 from masa.storage.journal import Past
 from masa.storage.store import Store, opened
 
@@ -175,8 +175,8 @@ def _close(session: Session, worked: Worked, whole: Dataset) -> Baseline:
         history.pause(session.store, session.run.id, worked.stopped)
     else:
         stored = worked.stored(result.to_dict())
-        history.finish(session.store, session.run.id, worked.stopped, stored)
-        history.accept(session.store, session.run.id)
+        ending = Ending(session.run.id, worked.stopped, stored)
+        history.finish(session.store, ending, baseline_of=session.run.name)
     return result
 
 
@@ -210,8 +210,8 @@ def import_answers(
         journal.write_known(store, run.id, keys(data).tolist(), said, numbers)
         past = journal.past(store, run.id)
         result = _concluded(store, run, data, past, "exhausted", notes=data.notes, priced=True)
-        history.finish(store, run.id, "exhausted", result.to_dict())
-        history.accept(store, run.id)
+        ending = Ending(run.id, "exhausted", result.to_dict())
+        history.finish(store, ending, baseline_of=run.name)
     return result
 
 

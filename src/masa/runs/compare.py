@@ -37,7 +37,7 @@ from masa.sampling.source import Source
 from masa.sampling.stratified import Sampler
 from masa.settings import Limits, Settings
 from masa.storage import history, journal
-from masa.storage.history import Draft
+from masa.storage.history import Draft, Ending
 from masa.storage.journal import Past
 from masa.storage.store import Store, opened
 
@@ -132,15 +132,14 @@ class _Comparison:
             same = SameItems(self.data, one.worked.past)
             other = await self._ask(b, one.run, same, left)
         result = self._concluded(one, other)
+        if other is not None and other.worked.finished:
+            stored = one.worked.stored(other.worked.stored(result.to_dict()))
+            endings = [Ending(side.run, side.worked.stopped, stored) for side in (one, other)]
+            history.finish(self.store, *endings)
+            return result
         for side in (one, other):
-            if side is None:
-                continue
-            if other is not None and other.worked.finished:
-                stored = one.worked.stored(other.worked.stored(result.to_dict()))
-                history.finish(self.store, side.run, side.worked.stopped, stored)
-            else:
-                last = other or one
-                history.pause(self.store, side.run, last.worked.stopped)
+            if side is not None:
+                history.pause(self.store, side.run, (other or one).worked.stopped)
         return result
 
     async def _ask(

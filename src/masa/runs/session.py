@@ -305,6 +305,8 @@ def _interrupts(engine: Engine, progress: Progress | None) -> Iterator[None]:
             progress(f"{waiting}, Ctrl-C again does not wait", 1.0)
 
     signals = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP"):
+        signals.append(signal.SIGHUP)  # The terminal was closed.
     with suppress(NotImplementedError, RuntimeError):
         for number in signals:
             loop.add_signal_handler(number, interrupted)

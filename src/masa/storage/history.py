@@ -170,11 +170,37 @@ def pause(store: Store, number: int, why: str) -> None:
         connection.execute(sql.update(run).where(run.c.id == number).values(**row))
 
 
-def finish(store: Store, number: int, why: str, result: Mapping[str, Any]) -> None:
-    """Record how a run ended."""
-    row = {"stopped": why, "touched": _now(), "finished": _now(), "result": dict(result)}
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended."""
+
+    run: int
+    why: str
+    result: Mapping[str, Any]
+
+
+def finish(store: Store, *endings: Ending, baseline_of: str | None = None) -> None:
+    """Record how runs ended: all of them, or none if the process dies meanwhile.
+
+    With a name, the last of them becomes the baseline of it. A run that is finished and not
+    accepted would be paid for again by the same command.
+    """
+    now = _now()
     with store.begin() as connection:
-        connection.execute(sql.update(run).where(run.c.id == number).values(**row))
+        for ending in endings:
+            row = {
+                "stopped": ending.why,
+                "touched": now,
+                "finished": now,
+                "result": dict(ending.result),
+            }
+            connection.execute(sql.update(run).where(run.c.id == ending.run).values(**row))
+        if baseline_of is not None:
+            _accept(connection, baseline_of, endings[-1].run)
+
+
+def _accept(connection: sql.Connection, name: str, number: int) -> None:
+    connection.execute(sql.insert(baseline).values(name=name, run=number, created=_now()))
 
 
 def accept(store: Store, number: int) -> Run:
@@ -191,7 +217,7 @@ def accept(store: Store, number: int) -> Run:
             hint="accept an assessment, or make a baseline with masa baseline",
         )
     with store.begin() as connection:
-        connection.execute(sql.insert(baseline).values(name=found.name, run=number, created=_now()))
+        _accept(connection, found.name, number)
     return found
 
 
