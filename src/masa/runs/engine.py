@@ -251,13 +251,15 @@ class Engine:
 
     async def _something_unless_delayed(self, source: Source) -> None:
         """Wait for something, unless all that could come is answers that nobody waits for."""
-        waiting = {item: tries for item, tries in self._open.items() if item not in self._delayed}
-        in_trouble = bool(waiting) and all(map(self._is_in_trouble, waiting.values()))
-        if not in_trouble or len(self._delayed) + len(waiting) > MOST_DELAYED:
+        in_trouble = len(self._delayed) < len(self._open) <= MOST_DELAYED and all(
+            item in self._delayed or self._is_in_trouble(tries)
+            for item, tries in self._open.items()
+        )
+        if not in_trouble:
             await self._something()
             return
-        for item, tries in waiting.items():
-            log.info("an item is not waited for: %d calls without an answer", tries.all)
+        for item in self._open.keys() - self._delayed:
+            log.info("an item is not waited for: it failed while others were answered")
             self._delayed.add(item)
             source.delayed(item)
 
