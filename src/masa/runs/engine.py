@@ -38,9 +38,16 @@ WINDOW = 50
 LEAST_FAILED = 10
 """Fewer failed items than this never stop a run."""
 
-BY_CHANCE = 0.001
+BY_CHANCE = 1e-6
 """An item that is refused as often as would happen with a smaller probability, at the rate at which
 other items are refused, is refused for good."""
+
+PERHAPS_BY_CHANCE = 1e-3
+"""One that is refused as often as would happen with a smaller probability than this says nothing
+about how fast the API can be asked."""
+
+REFUSALS = 200
+"""The rate at which items are refused is counted over so many items."""
 
 DELAYED_AFTER = 2
 """Calls without an answer after which an item is not waited for, if others are answered."""
@@ -89,8 +96,12 @@ class Tries:
 
     failed: int = 0
     refused: int = 0
+    refused_alone: int = 0
+    """refusals while others were answered"""
     answers_before: int = 0
     """how many answers about other items there were before the first of these tries"""
+    answers_at_refusal: int = 0
+    """how many there were at the last refusal"""
     last: "tuple[Call, CallError] | None" = None
 
     @property
@@ -149,7 +160,7 @@ class Engine:
         """those of them that nothing waits for"""
         self._fatal_in_a_row = 0
         """items in a row that the API will not answer about"""
-        self._first_refused: deque[bool] = deque(maxlen=WINDOW)
+        self._first_refused: deque[bool] = deque(maxlen=REFUSALS)
         """whether the first call about each of the last items was refused"""
         self._last_answer = 0.0
         """when the last answer came, on the monotonic clock"""
@@ -305,7 +316,8 @@ class Engine:
         self, query: Query, item: Item, hold: Hold | None, source: Source, *, repeat: bool
     ) -> None:
         """Ask about one item until it is answered, has failed for good, or the budget is spent."""
-        tries = Tries(answers_before=self.count.answers)
+        answers = self.count.answers
+        tries = Tries(answers_before=answers, answers_at_refusal=answers)
         self._open[query.item] = tries
         if query.item in self._failed_before:
             self._delayed.add(query.item)
@@ -390,8 +402,8 @@ class Engine:
             self._first_refused.append(refused)
         tries.last = call, exc
         if refused:
-            tries.refused += 1
-            hopeless = self._is_refused_alone(tries, at_least=self._limits.tries)
+            self._count_refusal(tries)
+            hopeless = tries.refused >= self._limits.tries and self._chance(tries) < BY_CHANCE
         else:
             tries.failed += 1
             hopeless = tries.failed >= self._limits.tries
@@ -400,20 +412,27 @@ class Engine:
             return None
         await self._note(call, exc, hold, billed=_billed(exc))
         overloaded = isinstance(exc, Refused) or exc.overloaded
-        # One that is refused again and again while others are not says nothing about the others.
-        if overloaded and not self._is_refused_alone(tries, at_least=DELAYED_AFTER):
+        if overloaded and self._chance(tries) >= PERHAPS_BY_CHANCE:
             self._push_back(call, exc.retry_after)
         return self._wait_after(tries.refused if refused else tries.failed, exc.retry_after)
 
-    def _is_refused_alone(self, tries: Tries, *, at_least: int) -> bool:
-        """Say whether an item is refused more often than chance explains, at this rate of refusals.
+    def _count_refusal(self, tries: Tries) -> None:
+        """Count a refusal; it is the item's own only if others are answered, or none are left."""
+        tries.refused += 1
+        others = self.count.answers > tries.answers_at_refusal
+        if others or len(self._open) == len(self._delayed):
+            tries.refused_alone += 1
+        tries.answers_at_refusal = self.count.answers
+
+    def _chance(self, tries: Tries) -> float:
+        """Give the probability of an item's refusals at the rate at which others are refused.
 
         An API that refuses many items, because they come too fast, refuses some of them often.
         """
-        if not self._others_answered or tries.refused < at_least:
-            return False
+        if not self._others_answered:
+            return 1.0
         rate = (sum(self._first_refused) + 1) / (len(self._first_refused) + 2)
-        return bool(rate**tries.refused < BY_CHANCE)
+        return float(rate**tries.refused_alone)
 
     async def _answered(
         self, call: Call, reply: Reply, hold: Hold, query: Query, source: Source
