@@ -7,8 +7,12 @@ from masa.clients import Client, Context
 from server import KEY, reviews
 
 LABELS = ("neg", "neu", "pos")
-CONTEXT = Context(LABELS, ("text",), {"K": KEY, "OPENAI_API_KEY": KEY})
 TEXTS = [text for text, _ in reviews(12)]
+
+
+def context(**more: str) -> Context:
+    """What a client may know, with these variables besides."""
+    return Context(LABELS, ("text",), {"K": KEY, "OPENAI_API_KEY": KEY, **more})
 
 
 def item(text: str) -> masa.Item:

@@ -34,6 +34,8 @@ def configure(
 ) -> None:
     (folder / "masa.toml").write_text(
         f"""
+secrets = ["SENTIMENT_KEY", "OTHER_KEY"]
+
 [data]
 path = "reviews.csv"
 label = "label"

@@ -2,6 +2,12 @@
 
 import os
 import sys
+
+if __name__ == "__main__" and sys.path[:1] == [os.getcwd()]:  # noqa: PTH109
+    # python -m puts the current folder first: a file there would be run in place of any package
+    # of the same name, pathlib included.
+    del sys.path[0]
+
 from contextlib import suppress
 
 from masa.cli.main import main

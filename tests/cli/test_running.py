@@ -279,7 +279,9 @@ def test_answers_are_imported_from_a_column_or_another_file(server: Server, proj
     assert run("baseline", "--import", "nothing").returncode == 2
 
 
-def test_two_apis_side_by_side(server: Server, project: Path) -> None:
+def test_two_apis_side_by_side(
+    server: Server, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Server() as other:
         other.change = strange
         configure(project, server)
@@ -289,12 +291,13 @@ def test_two_apis_side_by_side(server: Server, project: Path) -> None:
 [apis.new]
 client = "http"
 url = "{other.url}/classify"
-headers = {{ Authorization = "Bearer ${{SENTIMENT_KEY}}" }}
+headers = {{ Authorization = "Bearer ${{OTHER_KEY}}" }}
 body = {{ text = "{{text}}" }}
 label = "result.label"
 price = 0.002
 """
             )
+        monkeypatch.setenv("OTHER_KEY", KEY)
         shown = run("compare", "api", "new", "--budget", "400")
         assert shown.returncode == 1
         assert "api -> new: " in shown.stdout

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import masa
-from asking import CONTEXT, TEXTS, ask, item
+from asking import TEXTS, ask, context, item
 from command_line import run
 from masa import clients
 from masa.clients import Client
@@ -42,7 +42,7 @@ def http(server: Server, **options: Any) -> Client:
     return clients.make(
         "http",
         {key: value for key, value in (given | options).items() if value is not None},
-        CONTEXT,
+        context(EMPTY=""),
     )
 
 
@@ -53,7 +53,7 @@ def chat(server: Server, **options: Any) -> Client:
         "input_price": 1.0,
         "output_price": 2.0,
     }
-    return clients.make("openai", given | options, CONTEXT)
+    return clients.make("openai", given | options, context())
 
 
 def test_http_brings_label_confidence_version(server: Server) -> None:
@@ -133,7 +133,7 @@ def test_no_credit_is_not_a_rate_limit() -> None:
     from masa.clients.secrets import Secrets
     from masa.clients.web import Web
 
-    web = Web(timeout=1, secrets=Secrets({}))
+    web = Web(timeout=1, secrets=Secrets(context(), "http://api.example.com/"))
     with pytest.raises(masa.Fatal, match="no credit"):
         web._raise_for_status(429, {}, b'{"error": {"type": "insufficient_quota"}}')
     with pytest.raises(masa.Refused) as caught:
@@ -160,7 +160,11 @@ def test_no_credit_is_not_a_rate_limit() -> None:
         ({"body": {"text": "hello"}}, "the same request for every item"),
         ({"price": None}, "does not say what a call costs"),
         ({"price": -1}, "not an amount"),
-        ({"headers": {"Authorization": "Bearer ${NOWHERE}"}}, "NOWHERE is not set"),
+        (
+            {"headers": {"Authorization": "Bearer ${NOWHERE}"}},
+            "NOWHERE is not declared as a secret of 127",
+        ),
+        ({"headers": {"Authorization": "Bearer ${EMPTY}"}}, "EMPTY is not set"),
         ({"timeout": 0}, "timeout"),
         ({"lable": "x"}, "unknown key 'lable'"),
     ],
@@ -209,7 +213,7 @@ async def classify(text):
     return {{"label": answer.choices[0].message.content, "version": answer.model}}
 """
     )
-    client = clients.make("python:llm:classify", {"price": "queries-only"}, CONTEXT)
+    client = clients.make("python:llm:classify", {"price": "queries-only"}, context())
     replies = ask(client, *TEXTS[:3])
     assert [reply.label for reply in replies] == [server.label(text) for text in TEXTS[:3]]
     assert replies[0].version == "tiny-0613"
@@ -233,7 +237,7 @@ def test_labels_are_heard_in_what_a_model_says(said: str, heard: str | None) -> 
     client = clients.make(
         "openai",
         {"model": "m", "price": 0, "labels": {"positive": "pos", "not neg": "neu"}},
-        CONTEXT,
+        context(),
     )
     assert client._read(said) == heard  # type: ignore[attr-defined]
 
@@ -297,8 +301,8 @@ def test_third_parties_add_clients_by_entry_point(
     )
     monkeypatch.syspath_prepend(str(project))
     assert clients.offered()["echo"] == "echo_client:make"
-    assert ask(clients.make("echo:pos", {}, CONTEXT), "x")[0].label == "pos"
-    assert isinstance(clients.make("echo", {}, CONTEXT), Client)
+    assert ask(clients.make("echo:pos", {}, context()), "x")[0].label == "pos"
+    assert isinstance(clients.make("echo", {}, context()), Client)
 
 
 @pytest.mark.parametrize(
@@ -346,6 +350,7 @@ def test_the_client_in_the_docs_can_be_installed_and_assessed(
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-masa\nVersion: 1.0\n")
     (package / "entry_points.txt").write_text("[masa.clients]\n" + points[0].replace('"', ""))
     Path("masa.toml").write_text(
+        'secrets = ["ACME_KEY"]\n'
         '[data]\npath = "reviews.csv"\nlabel = "label"\nid = "id"\ninput = "text"\nold = "label"\n'
         f'[api]\nclient = "acme"\nurl = "{server.url}/classify"\n[budget]\nqueries = 50\n'
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import masa
-from asking import CONTEXT, TEXTS, ask
+from asking import TEXTS, ask, context
 from command_line import run
 from masa import clients
 from server import Server, reviews
@@ -116,12 +116,12 @@ def test_functions_are_clients_sync_async_and_in_batches(server: Server, project
     write_module(project, "mine")
     expected = [server.label(text) for text in TEXTS]
     for name, options in (("plain", {}), ("waiting", {}), ("many", {"batch": 5})):
-        client = clients.make(f"python:mine:{name}", {"price": 0.01, **options}, CONTEXT)
+        client = clients.make(f"python:mine:{name}", {"price": 0.01, **options}, context())
         assert [reply.label for reply in ask(client, *TEXTS)] == expected
     assert sys.modules["mine"].batches == [5, 5, 2]
-    reply = ask(clients.make("python:mine:waiting", {"price": 0.01}, CONTEXT), "x")[0]
+    reply = ask(clients.make("python:mine:waiting", {"price": 0.01}, context()), "x")[0]
     assert (reply.confidence, reply.version, reply.cost) == (0.5, "v1", 2_000_000)
-    assert ask(clients.make("python:mine:numbers", {"price": 0.01}, CONTEXT), "x")[0].label == "3"
+    assert ask(clients.make("python:mine:numbers", {"price": 0.01}, context()), "x")[0].label == "3"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_what_a_function_raises_is_a_failed_call(
             clients.make(
                 f"python:mine2:{name}",
                 {"price": 0, "timeout": 0.1 if name == "hangs" else 60},
-                CONTEXT,
+                context(),
             ),
             "x",
         )
@@ -153,7 +153,7 @@ def test_what_a_function_raises_is_a_failed_call(
 def test_a_batch_that_gives_too_few_answers_fails(project: Path) -> None:
     write_module(project, "mine3")
     with pytest.raises(masa.Rejected, match="one answer per item"):
-        ask(clients.make("python:mine3:few", {"price": 0, "batch": 3}, CONTEXT), "x", "y", "z")
+        ask(clients.make("python:mine3:few", {"price": 0, "batch": 3}, context()), "x", "y", "z")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_client_that_cannot_be_made_says_why(project: Path, name: str, words: 
     write_module(project, "mine4")
     (project / "syntax.py").write_text("def f(:\n")
     with pytest.raises(masa.ConfigError, match=words) as caught:
-        clients.make(name, {"price": 0}, CONTEXT)
+        clients.make(name, {"price": 0}, context())
     assert caught.value.hint
 
 

@@ -113,12 +113,15 @@ def looked_at(table: Table, profiles: list[Profile]) -> str:
     return "\n".join(lines)
 
 
+COMMENT_AT = 40
+"""The column at which comments begin."""
+
 APIS = {
     "http": """\
 client = "http"                         # any API that takes and gives JSON; masa clients lists more
 url = "https://api.example.com/classify"
 # method = "POST"
-# ${NAME} is taken from the environment; write no secret here
+# ${NAME} is taken from the environment if `secrets` above names it; write no secret here
 headers = { Authorization = "Bearer ${API_KEY}" }
 body = { text = "{input}" }             # {column} is an input column, {input} the only one
 label = "result.label"                  # the path to the label: a.b[0].c, or to an object of scores
@@ -132,7 +135,7 @@ price = "queries-only"                  # money per call, such as 0.0015, for a 
 client = "openai"                       # any endpoint that speaks OpenAI's chat completions
 model = "gpt-4o-mini"
 # base_url = "https://api.openai.com/v1"
-# key = "${OPENAI_API_KEY}"             # taken from the environment
+# key = "${OPENAI_API_KEY}"             # from the environment; another base_url needs `secrets`
 # system = "You are a careful annotator."
 # prompt = "Classify ... {labels} ... {input}"
 # structured = true                     # hold the model to a JSON schema with the labels
@@ -152,6 +155,10 @@ price = "queries-only"                  # money per call, such as 0.0015, for a 
 client = {client}                       # recorded predictions: nothing is asked or paid""",
 }
 
+DECLARED = 'secrets = ["API_KEY"]'
+SECRETS = {"http": (f"{DECLARED:<{COMMENT_AT}}# environment variables that may be sent to it", "")}
+"""The lines above the first table, by client."""
+
 EXAMPLES = {
     "id": "id",
     "input": "text",
@@ -160,9 +167,6 @@ EXAMPLES = {
     "rate": "500/s",
 }
 """Values to show for keys that have no default."""
-
-COMMENT_AT = 40
-"""The column at which comments begin."""
 
 
 def written(
@@ -184,6 +188,7 @@ def written(
         "# answers today, masa assess tells whether that has changed.",
         *(f"# {line}" for line in about.splitlines()),
         "",
+        *SECRETS.get(kind, ()),
         "[data]",
         f"path = {quoted(data)}",
         f"label = {quoted(label or found.label or '')}",

@@ -11,7 +11,7 @@ import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -70,7 +70,11 @@ class Context:
     inputs: tuple[str, ...]
     """the input columns, in the user's order"""
     environment: Mapping[str, str]
-    """where secrets come from"""
+    """the variables that may be sent, by name"""
+    hosts: dict[str, str] = field(default_factory=dict)
+    """the host that each variable is sent to, for all clients of a command"""
+    imports: bool = True
+    """whether code that the configuration names may be imported"""
 
 
 Factory = Callable[[str, Mapping[str, Any], Context], Client]

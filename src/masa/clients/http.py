@@ -61,7 +61,7 @@ class Http:
 
     def __init__(self, options: HttpOptions, context: Context) -> None:
         self._options = options
-        self._secrets = Secrets(context.environment)
+        self._secrets = Secrets(context, options.url)
         named = dict.fromkeys(places(options.body) + places(options.url))
         self.columns: Sequence[str] = [name for name in named if name != "input"]
         self.priced = isinstance(options.price, int)

@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
@@ -34,12 +36,16 @@ CUT_SHORT = ("length", "content_filter")
 """Reasons to finish that mean that the answer is not complete."""
 
 
+BASE_URL = "https://api.openai.com/v1"
+KEY = "OPENAI_API_KEY"
+
+
 class OpenAIOptions(OptionsModel):
     """The keys of `[api]` for `client = "openai"`."""
 
     model: str
-    base_url: str = "https://api.openai.com/v1"
-    key: str = "${OPENAI_API_KEY}"
+    base_url: str = BASE_URL
+    key: str = f"${{{KEY}}}"
     headers: dict[str, str] = Field(default_factory=dict)
     system: str | None = None
     prompt: str = PROMPT
@@ -68,7 +74,7 @@ class OpenAI:
 
     def __init__(self, options: OpenAIOptions, context: Context) -> None:
         self._options = options
-        self._secrets = Secrets(context.environment)
+        self._secrets = Secrets(_with_own_key(context, options), options.base_url)
         self._labels = context.labels
         self.columns: Sequence[str] = [
             name for name in places(options.prompt) if name not in ("input", "labels")
@@ -216,6 +222,14 @@ class OpenAI:
         output_price = self._options.output_price or 0.0
         money = (max(sent, 0) * input_price + max(received, 0) * output_price) / 1e6
         return billionths(f"{money:.15f}")
+
+
+def _with_own_key(context: Context, options: OpenAIOptions) -> Context:
+    """Let OpenAI's key go to OpenAI without a declaration, and nowhere else."""
+    if options.base_url != BASE_URL or KEY in context.environment:
+        return context
+    key = os.environ.get(KEY, "")
+    return replace(context, environment={**context.environment, KEY: key})
 
 
 def _refuse_errors(content: Any) -> None:

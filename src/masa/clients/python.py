@@ -1,13 +1,14 @@
 """A function of the user's as a client: sync, async or in batches."""
 
 import asyncio
+import importlib
 import inspect
 import logging
 import sys
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -248,9 +249,12 @@ def reply(answer: Any) -> Reply:
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> Python:
-    """Import the function and make the client."""
+    """Import the function, unless nothing may be imported, and make the client."""
     given = checked(PythonOptions, options, where="[api]")
-    function = _imported(argument)
+    module, name = _named(argument)
+    function: Callable[..., Any] = _not_imported
+    if context.imports:
+        function = _imported(module, name)
     if given.price is None:
         raise ConfigError(
             "[api] does not say what a call costs",
@@ -264,31 +268,70 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> Python:
     return Python(argument, function, given)
 
 
-def _imported(argument: str) -> Callable[..., Any]:
-    """Import `module:function`, also from the current folder."""
+def _named(argument: str) -> tuple[str, str]:
+    """Give the module and the function that `module:function` names."""
     module, _, name = argument.partition(":")
     if not module or not name:
         raise ConfigError(f"the client python:{argument} names no function", hint=HOW_TO_NAME)
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    _refuse_standard(module, argument)
+    return module, name
+
+
+def _refuse_standard(module: str, argument: str) -> None:
+    """Refuse functions of Python's own library: os.system would run the data as commands."""
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        raise ConfigError(
+            f"the client python:{argument} is a part of Python, not an API",
+            hint="write a function of your own that calls the API",
+        )
+
+
+def _not_imported(_: object) -> None:
+    raise ConfigError("the function was not imported", hint="allow the context to import")
+
+
+def _imported(module: str, name: str) -> Callable[..., Any]:
+    """Import a function, from the current folder where Python finds its module nowhere else."""
     try:
-        found: Any = import_module(module)
+        with _looking_here():
+            found: Any = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except ModuleNotFoundError as exc:
         raise ConfigError(
             f"there is no module {exc.name!r}",
-            hint=f"masa looks in {folder} and where Python looks",
+            hint=f"masa looks where Python looks, then in {Path.cwd()}",
         ) from exc
     except AttributeError as exc:
-        raise ConfigError(f"the module {module!r} has no {name!r}", hint=HOW_TO_NAME) from exc
+        where = getattr(sys.modules.get(module), "__file__", None) or "no file"
+        raise ConfigError(
+            f"the module {module!r} ({where}) has no {name!r}", hint=HOW_TO_NAME
+        ) from exc
     except (Exception, SystemExit) as exc:
         raise ConfigError(
             f"the module {module!r} cannot be imported: {type(exc).__name__}: {exc}",
             hint=f"try python -m {module}",
         ) from exc
     if not callable(found):
-        raise ConfigError(f"{argument} is not a function", hint=HOW_TO_NAME)
+        raise ConfigError(f"{module}:{name} is not a function", hint=HOW_TO_NAME)
+    if inspect.isroutine(found) or inspect.isclass(found):
+        _refuse_standard(getattr(found, "__module__", None) or "", f"{module}:{name}")
     function: Callable[..., Any] = found
     return function
+
+
+@contextmanager
+def _looking_here() -> Iterator[None]:
+    """Let Python look for modules in the current folder, last, and only for this import.
+
+    A file there must never be run in place of a package that masa or anything else imports later.
+    """
+    folder = str(Path.cwd())
+    sys.path.append(folder)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # The module took it out itself.
+            # The last one: the same folder may stand in the path by the user's wish.
+            del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
+from masa.clients import Context
 from masa.clients.templates import PLACE
 from masa.errors import ConfigError
 
@@ -17,10 +18,15 @@ SECRET = re.compile(r"auth|key|token|secret|passw|cookie|credential", re.IGNOREC
 
 
 class Secrets:
-    """Fill in ${NAME} from the environment, and remove the values from anything that is shown."""
+    """Fill in ${NAME} from the environment, and remove the values from anything that is shown.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
+    Only variables that the configuration declares are filled in, and each goes to one host.
+    """
+
+    def __init__(self, context: Context, url: str) -> None:
+        """Fill in what is sent to a URL."""
+        self._context = context
+        self._host = urlsplit(url).netloc.lower()
         self._used: set[str] = set()
 
     def fill(self, text: str) -> str:
@@ -28,14 +34,8 @@ class Secrets:
         return VARIABLE.sub(self._value, text)
 
     def fill_address(self, url: str) -> str:
-        """Replace each variable of a URL by its value, percent-encoded behind the host."""
-
-        def encoded(match: re.Match[str]) -> str:
-            return quote(self._value(match), safe="")
-
-        host = re.match(r"([^/?#]*//)?[^/?#]*", url)
-        end = host.end() if host else 0
-        return self.fill(url[:end]) + VARIABLE.sub(encoded, url[end:])
+        """Replace each variable of a URL by its value, percent-encoded."""
+        return VARIABLE.sub(lambda match: quote(self._value(match), safe=""), url)
 
     def hide(self, text: str) -> str:
         """Replace each value that was filled in by ***, also where it is quoted or escaped."""
@@ -48,7 +48,19 @@ class Secrets:
 
     def _value(self, match: re.Match[str]) -> str:
         name = match[1]
-        value = self._environment.get(name, "").strip()
+        if name not in self._context.environment:
+            raise ConfigError(
+                f"the environment variable {name} is not declared as a secret of {self._host}",
+                hint=f'write secrets = ["{name}"] above the first table of masa.toml '
+                f"if {self._host} may have it",
+            )
+        host = self._context.hosts.setdefault(name, self._host)
+        if host != self._host:
+            raise ConfigError(
+                f"the environment variable {name} would go to {host} and to {self._host}",
+                hint="a secret goes to one host; use a variable for each",
+            )
+        value = self._context.environment[name].strip()
         if not value:
             raise ConfigError(
                 f"the environment variable {name} is not set",
@@ -113,4 +125,10 @@ def refuse_bad_address(url: str, *, where: str) -> None:
             f"{where} contains a user or a password",
             hint="send it as a header, from an environment variable",
         )
-    refuse_literal_secrets(dict(parse_qsl(urlsplit(url).query)), where=where)
+    written = urlsplit(url)
+    if VARIABLE.search(written.netloc) or PLACE.search(written.netloc):
+        raise ConfigError(
+            f"{where} does not say which host it is",
+            hint="write the host out; variables and inputs may stand behind it",
+        )
+    refuse_literal_secrets(dict(parse_qsl(written.query)), where=where)

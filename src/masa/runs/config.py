@@ -16,7 +16,7 @@ from masa.settings.tables import SECTIONS
 
 FILE = Path("masa.toml")
 
-OTHER_KEYS = ("name", "store", "api", "apis")
+OTHER_KEYS = ("name", "store", "secrets", "api", "apis")
 
 Content = dict[str, Any]
 
@@ -36,6 +36,8 @@ class Config:
     data: Columns
     name: str = "default"
     store: Path = DEFAULT_STORE
+    secrets: tuple[str, ...] = ()
+    """the environment variables that may be sent, each to one host"""
     api: Api | None = None
     apis: Mapping[str, Api] = field(default_factory=dict)
     """more APIs by name, for masa compare"""
@@ -123,10 +125,20 @@ class _Reader:
         return Config(
             name=self._value(general["name"], "name", self._content),
             store=Path(self._value(general["store"], "store", self._content)),
+            secrets=self._secrets(),
             api=self._main_api(),
             apis={name: self._api(f"apis.{name}", content) for name, content in apis.items()},
             **sections,
         )
+
+    def _secrets(self) -> tuple[str, ...]:
+        given = self._content.get("secrets", [])
+        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+            raise ConfigError(
+                f"{self._where}: secrets is not a list of names",
+                hint='write secrets = ["API_KEY"] above the first table',
+            )
+        return tuple(given)
 
     def _section(self, name: str, section: type) -> Any:
         content = self._table(name)

@@ -28,12 +28,17 @@ class Task:
     config: Config
     data: Dataset
     client: Client
+    context: Context
+    """what the client was made with"""
     old: Column | None
     settings: Settings
 
 
-def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
-    """Read the data, with what other APIs need too, and make the client; nothing is asked."""
+def task(config: Config, *, also: Sequence[Api] = (), imports: bool = True) -> Task:
+    """Read the data, with what other APIs need too, and make the client; nothing is asked.
+
+    `imports` allows code that the configuration names to be imported.
+    """
     if config.api is None:
         raise ConfigError(
             "no API was given",
@@ -72,9 +77,10 @@ def task(config: Config, *, also: Sequence[Api] = ()) -> Task:
         also=columns.also,
         cheap=cheap_column(columns),
     )
-    client = made_client(config.api, data, columns.input)
+    context = context_of(config, data, imports=imports)
+    client = made_client(config.api, data, context)
     old = data.predictions[columns.old] if columns.old else None
-    return Task(config, data, client, old, settings)
+    return Task(config, data, client, context, old, settings)
 
 
 def cheap_column(columns: Columns) -> tuple[str, str] | None:
@@ -93,15 +99,21 @@ def cheap_column(columns: Columns) -> tuple[str, str] | None:
     return found[0] if found else None
 
 
-def made_client(api: Api, data: Dataset, inputs: tuple[str, ...]) -> Client:
-    """Make the client, with secrets from the environment."""
+def context_of(config: Config, data: Dataset, *, imports: bool = True) -> Context:
+    """Give what clients may know: of the environment, only what the configuration declares."""
+    declared = {name: os.environ.get(name, "") for name in config.secrets}
+    return Context(data.labels, config.data.input, declared, imports=imports)
+
+
+def made_client(api: Api, data: Dataset, context: Context) -> Client:
+    """Make a client."""
     kind, _, argument = api.client.partition(":")
     if kind == "replay":
         options = checked(ReplayOptions, api.options, where="[api]")
         return ReplayClient(data.predictions[argument], options, rows=data.rows)
-    client = clients.make(api.client, api.options, Context(data.labels, inputs, os.environ))
+    client = clients.make(api.client, api.options, context)
     for name in client.columns:
-        if name not in inputs:
+        if name not in context.inputs:
             raise ConfigError(
                 f"the client needs the column {name!r}",
                 hint="name it in [data] input, or with --input",

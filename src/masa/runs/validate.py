@@ -15,6 +15,11 @@ from masa.runs.task import Task
 from masa.storage import history
 from masa.storage.store import opened
 
+NOT_IMPORTED = (
+    "{} was not imported: baseline and assess will run it with all your rights; read it if it is "
+    "not yours, then --load-client checks it too"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Validated:
@@ -81,6 +86,8 @@ def validated(task: Task) -> Validated:
             f"the budget of {budget.queries:,} queries cannot ask two items of each of the "
             f"{len(strata):,} strata; raise it to {2 * len(strata):,} or more, or lower the levels"
         )
+    if not task.context.imports and config.api and config.api.client.startswith("python:"):
+        notes.append(NOT_IMPORTED.format(config.api.client.removeprefix("python:")))
     worst_cost = None
     if task.client.priced:
         worst_cost = amount(worst_price(task.client, found.data))

@@ -127,17 +127,22 @@ def _decided(
     API,
     without(BUDGET, "yes"),
     only(HOW_SURE, "method levels mix weights seed"),
+    own("Run", "load_client", flag(), "Import the module of a python: client, too."),
     RUN,
     JSON,
     QUIET,
 )
 def validate(given: Given) -> None:
-    """Check settings, data and client. Nothing is asked or spent."""
+    """Check settings, data and client. Nothing is asked or spent.
+
+    No code that masa.toml names is run unless you say so: the file may be a stranger's.
+    """
     from masa.runs.config import Config
     from masa.runs.task import task
     from masa.runs.validate import validated
 
-    found = validated(task(Config.load(given.read("config"), given.flags)))
+    config = Config.load(given.read("config"), given.flags)
+    found = validated(task(config, imports="load_client" in given))
     say(given, found.notes)
     if given.as_json:
         print_json(found.to_dict())

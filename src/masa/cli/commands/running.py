@@ -174,7 +174,7 @@ def compare(given: Given) -> int:
     names = given.read("a"), given.read("b")
     apis = config.named(names[0]), config.named(names[1])
     ready = task(config.with_api(apis[1]), also=apis[:1])
-    other = made_client(apis[0], ready.data, config.data.input)
+    other = made_client(apis[0], ready.data, ready.context)
     spending = budget(ready, given, other=other)
     recorded = apis[0].client.startswith("replay:")
     with running(given) as progress:
@@ -204,7 +204,7 @@ def prepared(given: Given, *, asks: bool = True) -> "Task":
     if not asks and config.api is None and config.data.old is not None:
         flags = {**given.flags, "api.client": f"replay:{config.data.old}"}
         config = Config.load(given.read("config"), flags)
-    return task(config)
+    return task(config, imports=asks)
 
 
 def compared_with(task: "Task", given: Given) -> Any:
@@ -222,7 +222,7 @@ def imported(given: Given, wanted: BaselineSettings) -> "Baseline":
     from masa.data.dataset import read_answers
     from masa.runs.baseline import import_answers
     from masa.runs.config import Config
-    from masa.runs.task import made_client, recorded_data
+    from masa.runs.task import context_of, made_client, recorded_data
 
     config = Config.load(given.read("config"), given.flags)
     column, confidence = wanted.take or "", wanted.import_confidence
@@ -242,7 +242,8 @@ def imported(given: Given, wanted: BaselineSettings) -> "Baseline":
         data, answers, numbers = data.take(places), found.answers, found.confidence
     client = None
     if config.api is not None:
-        client = made_client(config.api, data, config.data.input)
+        # It is only described.
+        client = made_client(config.api, data, context_of(config, data, imports=False))
     return import_answers(
         data, answers, confidence=numbers, client=client, name=config.name, store=config.store
     )
