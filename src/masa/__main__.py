@@ -5,7 +5,7 @@ import sys
 
 if __name__ == "__main__" and sys.path[:1] == [os.getcwd()]:  # noqa: PTH109
     # python -m puts the current folder first: a file there would be run in place of any package
-    # of the same name, pathlib included.
+    # of the same name.
     del sys.path[0]
 
 from contextlib import suppress
