@@ -51,7 +51,9 @@ def test_nothing_is_imported_unless_something_is_asked(project: Path) -> None:
     assert (project / "ran").exists()
 
 
-@pytest.mark.parametrize("name", ["os:system", "builtins:eval", "typer.main:os.getenv", "json:loads"])
+@pytest.mark.parametrize(
+    "name", ["os:system", "builtins:eval", "typer.main:os.getenv", "json:loads"]
+)
 def test_functions_of_python_itself_are_no_client(project: Path, name: str) -> None:
     write(project, f'[api]\nclient = "python:{name}"\nprice = 0\n')
     shown = run("assess", "--yes")
