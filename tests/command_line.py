@@ -9,6 +9,9 @@ from server import Server
 
 MASA = [sys.executable, "-m", "masa"]
 
+VERDICTS = 0, 1, 3
+"""What a run ends with that has a verdict. Every run draws other items, so any can come."""
+
 
 def run(
     *words: object, timeout: float = 120, env: dict[str, str] | None = None

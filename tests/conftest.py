@@ -1,12 +1,17 @@
 """What several tests use."""
 
 import csv
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from server import KEY, Server, reviews
+
+# A shell starts what runs in the background with interrupts ignored, and so would every masa
+# that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import configure, run
+from command_line import VERDICTS, configure, run
 from server import KEY, Server
 
 DATA = """
@@ -68,7 +68,7 @@ def test_a_file_is_never_run_in_place_of_a_package(project: Path) -> None:
     (project / "helper.py").write_text("label = 'pos'\n")
     write(project, '[api]\nclient = "python:mine:f"\nprice = 0\n')
     shown = run("assess", "--yes")
-    assert shown.returncode in (0, 1), shown.stderr
+    assert shown.returncode in VERDICTS, shown.stderr
     assert not list(project.glob("ran-*"))
 
 
@@ -81,7 +81,7 @@ def test_a_variable_that_is_not_declared_is_not_sent(server: Server, project: Pa
     assert 'secrets = ["SENTIMENT_KEY"]' in shown.stderr
     assert not server.requests
     write(project, http(server.url), secrets='secrets = ["SENTIMENT_KEY"]\n')
-    assert run("assess", "--yes").returncode in (0, 3)
+    assert run("assess", "--yes").returncode in VERDICTS
     assert len(server.requests) == 20
 
 

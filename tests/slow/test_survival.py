@@ -16,10 +16,9 @@ from typing import Any
 
 import pytest
 
-from command_line import configure
+from command_line import MASA, VERDICTS, configure
 from server import Server, database, reviews, strange
 
-MASA = [sys.executable, "-m", "masa"]
 KILLS = int(os.environ.get("MASA_KILLS", "200"))
 
 
@@ -28,7 +27,7 @@ def assess(folder: Path, *words: object) -> dict[str, Any]:
         [*MASA, "assess", "--old", "label", "--json", "--quiet", *map(str, words)],
         cwd=folder, capture_output=True, text=True, timeout=600, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    assert done.returncode in (0, 1, 3), done.stderr
+    assert done.returncode in VERDICTS, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
