@@ -64,6 +64,8 @@ class Server:
         self.faults, self.kinds, self.delay = faults, kinds, delay
         self.change: Callable[[str, str], str] = lambda _text, label: label
         self.bad: Callable[[str], str] = lambda _text: ""
+        self.more_tokens: Callable[[int], int] = lambda _requests: 0
+        """by the number of requests so far, tokens that are counted on top"""
         self.most_at_once = self._now = 0
         self._chance = random.Random(seed)
         self._vader = SentimentIntensityAnalyzer()
@@ -210,7 +212,7 @@ class Server:
                 "content": [{"token": said, "logprob": -0.25, "bytes": None, "top_logprobs": []}],
                 "refusal": None,
             }
-        tokens = len(json.dumps(body)) // 4
+        tokens = len(json.dumps(body)) // 4 + self.more_tokens(len(self.requests))
         return {
             "id": "chatcmpl-1",
             "object": "chat.completion",

@@ -1,15 +1,20 @@
 """Budgets in queries and in money, with calls under way."""
 
 import asyncio
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import masa
+from asking import context
 from live_runs import client, data
-from masa.records import Column
+from masa import clients
+from masa.records import Assessment, Column
+from masa.report.assessment import assessment
 from masa.runs.budget import Budget
 from masa.settings import Limits
 from server import Server
@@ -104,3 +109,59 @@ def test_an_api_that_costs_more_than_its_worst_price_is_not_trusted_again(tmp_pa
     assert found.cost is not None
     assert 0.19 < found.cost <= 0.21
     assert "more than the worst price" in " ".join(found.notes)
+
+
+def assess_chat(server: Server, money: str, **more: Any) -> Assessment:
+    """Assess a model whose tokens are billed as the server counts them."""
+    options = {
+        "model": "tiny",
+        "base_url": f"{server.url}/v1",
+        "input_price": 1.0,
+        "output_price": 2.0,
+        "timeout": 60,
+    }
+    found: Assessment = masa.assess(
+        data(),
+        clients.make("openai", options, context()),
+        baseline=Column("old", ("pos",), np.zeros(300, np.int32)),
+        money=money,
+        store=None,
+        **more,
+    )
+    return found
+
+
+def test_the_first_price_is_learnt_from_one_call(server: Server) -> None:
+    server.delay = 0.02
+    server.more_tokens = lambda _: 7_500_000
+    found = assess_chat(server, "0.005")
+    assert len(server.requests) == 1
+    assert found.cost == pytest.approx(7.5, abs=0.01)
+    assert found.over_budget == pytest.approx(7.495, abs=0.01)
+    assert found.to_dict()["over_budget"] == found.over_budget
+    assert Assessment.from_dict(found.to_dict()).over_budget == found.over_budget
+    assert "over the budget" in found.summary().splitlines()[0]
+    console = Console(width=1000, record=True, file=StringIO())
+    console.print(assessment(found))
+    verdict = console.export_text().splitlines()[0]
+    assert verdict.endswith(f"{found.over_budget:.6g} OVER THE BUDGET")
+
+
+def test_a_price_that_rises_ends_the_calls_that_are_not_sent(server: Server) -> None:
+    server.delay = 0.02
+    server.more_tokens = lambda requests: 7_500_000 if requests > 100 else 0
+    found = assess_chat(server, "5", limits=Limits(concurrency=8))
+    assert server.most_at_once == 8
+    dear = len(server.requests) - 100
+    assert 1 <= dear <= 8 + 8, "those under way when the first dear answer came"
+    assert found.over_budget > 0
+
+
+def test_a_budget_that_holds_says_nothing_and_asks_as_many_at_once_as_it_may(
+    server: Server,
+) -> None:
+    server.delay = 0.02
+    found = assess_chat(server, "5", limits=Limits(concurrency=32))
+    assert server.most_at_once == 32
+    assert found.over_budget == 0.0
+    assert "over the budget" not in found.summary()

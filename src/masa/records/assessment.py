@@ -261,6 +261,8 @@ class Assessment:
     """whether a canary that found no change ends with exit code 0"""
     more_queries: int | None = None
     """about how many more queries would decide it, where it is undecided"""
+    over_budget: float = 0.0
+    """money above the budget, where calls cost more than was reserved for them"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -295,12 +297,13 @@ class Assessment:
 
     def summary(self) -> str:
         """Tell the outcome in a few lines."""
+        over = f", {self.over_budget:.6g} over the budget" if self.over_budget else ""
         if self.shift is None or self.accuracy_change is None:
-            return f"{self.verdict}: no answers ({self.stopped})"
+            return f"{self.verdict}: no answers ({self.stopped}){over}"
         change, accuracy = self.accuracy_change, self.shift.accuracy
         head = (
             f"{self.verdict}: right answers {accuracy.old:.1%} -> {accuracy.new:.1%} "
-            f"(change {change.low:+.1%} to {change.high:+.1%}), {self.queries:,} queries"
+            f"(change {change.low:+.1%} to {change.high:+.1%}), {self.queries:,} queries{over}"
         )
         return "\n".join([head, *(surprise.words for surprise in self.surprises(3))])
 
@@ -337,6 +340,7 @@ class Assessment:
             fail_on=content.get("fail_on", "any"),
             canary_ok=content.get("canary_ok", False),
             more_queries=content.get("more_queries"),
+            over_budget=content.get("over_budget", 0.0),
             groups=tuple(map(GroupReport.from_dict, content.get("groups", ()))),
             notes=tuple(content["notes"]),
         )
@@ -357,6 +361,7 @@ class Assessment:
             "answers": self.answers,
             "errors": self.errors,
             "cost": self.cost,
+            "over_budget": self.over_budget,
             "method": self.method,
             "seed": self.seed,
             "confidence": self.confidence,

@@ -26,6 +26,8 @@ class Baseline:
     """the share of items that are answered differently when asked again"""
     api_version: str | None
     notes: tuple[str, ...]
+    over_budget: float = 0.0
+    """money above the budget, where calls cost more than was reserved for them"""
 
     @property
     def complete(self) -> bool:
@@ -61,6 +63,7 @@ class Baseline:
             "errors": self.errors,
             "queries": self.queries,
             "cost": self.cost,
+            "over_budget": self.over_budget,
             **matrix,
             "repeats": {
                 "asked": self.repeated,

@@ -57,7 +57,7 @@ def assessment(found: Assessment) -> RenderableType:
     if not _is_over_time(found):
         word = COMPARED_WORDS.get(found.verdict, word)
     parts: list[RenderableType] = [
-        Text.assemble((word, style), f"  {_reason(found)}"),
+        Text.assemble((word, style), f"  {_reason(found)}", _over(found)),
         Text(_any_change(found)),
     ]
     parts += [Text(line) for line in _what_it_would_take(found)]
@@ -98,7 +98,15 @@ def baseline(found: Baseline) -> RenderableType:
         lines.append(f"{found.errors:,} items failed for good ({ERROR})")
     spent = _spent(found.queries, found.cost)
     lines.append(f"{spent}; it ended because {STOPPED[found.stopped]}.")
+    lines[0] += _over(found).plain
     return Text("\n".join(lines))
+
+
+def _over(found: Assessment | Baseline) -> Text:
+    """Say by how much the budget was exceeded; nothing where it was kept."""
+    if not found.over_budget:
+        return Text()
+    return Text(f". {found.over_budget:.6g} OVER THE BUDGET", style="bold red")
 
 
 def _is_over_time(found: Assessment) -> bool:

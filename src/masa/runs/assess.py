@@ -81,6 +81,7 @@ async def assess_async(
                 run,
                 case.data,
                 api,
+                spending,
                 chosen.limits,
                 chosen.run.progress,
                 chosen.run.interruptible,
@@ -92,7 +93,7 @@ async def assess_async(
                     *case.method.notes,
                 ),
             )
-            return await _work(session, case, trial, spending, chosen.run.sides)
+            return await _work(session, case, trial, chosen.run.sides)
 
 
 assess = waiting(assess_async)
@@ -207,9 +208,7 @@ def _check_canary(canary: int, spending: Spending) -> None:
         )
 
 
-async def _work(
-    session: Session, case: _Case, trial: Trial, spending: Spending, sides: tuple[str, str]
-) -> Assessment:
+async def _work(session: Session, case: _Case, trial: Trial, sides: tuple[str, str]) -> Assessment:
     """Drive a trial with the engine and the journal, conclude, and store the result."""
     # An API that used these labels when it was last asked the same way, and does not now, has
     # changed. One that was never seen to use them is misread, as a column of answers may have been
@@ -220,7 +219,6 @@ async def _work(
         worked = await ask(
             session,
             trial,
-            spending,
             journal.past(session.store, session.run.id),
             check_labels=never_used,
             stopped=trial.stopped,

@@ -93,6 +93,7 @@ async def baseline_async(
                 run,
                 data,
                 api,
+                spending,
                 chosen.limits,
                 chosen.run.progress,
                 chosen.run.interruptible,
@@ -101,7 +102,7 @@ async def baseline_async(
             # In proportion to the strata, at least one of each: unbiased whatever the answers are.
             source = Sampler.proportional(strata, seed=chosen.settings.seed or 0)
             try:
-                worked = await _work(session, source, spending, repeat, price)
+                worked = await _work(session, source, repeat, price)
             finally:
                 await api.close()
             return _close(session, worked, whole)
@@ -138,18 +139,16 @@ def _check_repeat(repeat: int, spending: Spending, price: int) -> None:
         )
 
 
-async def _work(
-    session: Session, source: Sampler, spending: Spending, repeat: int, price: int
-) -> Worked:
+async def _work(session: Session, source: Sampler, repeat: int, price: int) -> Worked:
     """Ask every item once, then some of them again."""
     past = journal.past(session.store, session.run.id)
-    worked = await ask(session, source, _without_repeats(spending, past, repeat, price), past)
+    first = replace(session, spending=_without_repeats(session.spending, past, repeat, price))
+    worked = await ask(first, source, past)
     if not repeat or worked.stopped not in ("exhausted", "budget") or not worked.past.answers:
         return worked
     again = await ask(
         session,
         Repeats(session.data, worked.past, repeat),
-        spending,
         worked.past,
         repeat=True,
     )
@@ -171,6 +170,7 @@ def _close(session: Session, worked: Worked, whole: Dataset) -> Baseline:
         notes=worked.all_notes,
         priced=session.client.priced,
     )
+    result = replace(result, over_budget=session.spending.over(worked.past.money))
     if not worked.finished or not result.answers:
         history.pause(session.store, session.run.id, worked.stopped)
     else:

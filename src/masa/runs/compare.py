@@ -131,7 +131,7 @@ class _Comparison:
         if one.worked.finished and left is not None:
             same = SameItems(self.data, one.worked.past)
             other = await self._ask(b, one.run, same, left)
-        result = self._concluded(one, other)
+        result = self._concluded(one, other, spending)
         if other is not None and other.worked.finished:
             stored = one.worked.stored(other.worked.stored(result.to_dict()))
             endings = [Ending(side.run, side.worked.stopped, stored) for side in (one, other)]
@@ -168,13 +168,14 @@ class _Comparison:
                 run,
                 self.data,
                 client,
+                spending,
                 self.chosen.limits,
                 self.chosen.run.progress,
                 self.chosen.run.interruptible,
                 notes,
             )
             try:
-                worked = await ask(session, source, spending, journal.past(self.store, run.id))
+                worked = await ask(session, source, journal.past(self.store, run.id))
             finally:
                 await client.close()
             if worked.finished and partner is None:
@@ -182,7 +183,7 @@ class _Comparison:
                 history.pause(self.store, run.id, worked.stopped)
         return _Asked(run.id, client, worked)
 
-    def _concluded(self, one: _Asked, other: _Asked | None) -> Assessment:
+    def _concluded(self, one: _Asked, other: _Asked | None, spending: Spending) -> Assessment:
         """Compare on the items that both answered."""
         data, settings = self.data, self.chosen.settings
         both, a, b = self._common(one, other)
@@ -197,9 +198,9 @@ class _Comparison:
             stopped = "budget"
         pasts = [side.worked.past for side in sides]
         said = [answer.prediction for past in pasts for answer in past.answers.values()]
-        cost = None
+        money, cost = sum(past.money for past in pasts), None
         if one.client.priced or last.client.priced:
-            cost = amount(sum(past.money for past in pasts))
+            cost = amount(money)
         return Assessment(
             run=last.run,
             **judged(
@@ -219,6 +220,7 @@ class _Comparison:
             answers=len(said) - said.count(ERROR),
             errors=said.count(ERROR),
             cost=cost,
+            over_budget=spending.over(money),
             compared=len(both),
             differing=len(differing),
             changed_items=tuple(differing[:MOST_ITEMS]),

@@ -69,6 +69,7 @@ def conclude(
         answers=len(said) - said.count(ERROR),
         errors=said.count(ERROR),
         cost=amount(past.money) if session.client.priced else None,
+        over_budget=session.spending.over(past.money),
         compared=len(found.compared),
         differing=len(found.differing),
         changed_items=tuple(islice(found.differing.values(), MOST_ITEMS)),

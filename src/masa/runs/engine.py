@@ -149,6 +149,8 @@ class Engine:
         self._answered_before = answered_before
         self._dearer = 1.0
         """how many times its worst price the API has cost"""
+        self._kept_price = 0
+        """answers in a row that cost no more than was reserved for them"""
         self._put_off: deque[Query] = deque()
         """items that come last: they failed in an earlier session, or were refused before anything
         was answered and perhaps they alone are"""
@@ -302,7 +304,9 @@ class Engine:
         # An API that once cost more than its worst price is believed to do so again.
         price = ceil(worst * self._dearer)
         while self._stopped is None:
-            hold = self._budget.reserve(price)
+            hold = None
+            if not self._price_in_doubt:
+                hold = self._budget.reserve(price)
             if hold is not None:
                 hold.worst = worst
                 return hold
@@ -311,6 +315,17 @@ class Engine:
                 break
             await self._something()
         return None
+
+    @property
+    def _price_in_doubt(self) -> bool:
+        """Whether one more call at once could cost more than the budget has.
+
+        No more are under way than have kept to their price: the first go out one by one, and so
+        does what follows a call that cost more than was reserved for it.
+        """
+        if self._budget.money is None or not self._client.priced:
+            return False
+        return self._budget.held_queries >= max(1, self._kept_price)
 
     async def _settle(
         self, query: Query, item: Item, hold: Hold | None, source: Source, *, repeat: bool
@@ -442,6 +457,7 @@ class Engine:
         if cost > hold.worst and self._client.priced:
             self.count.overcharged += 1
             self._dearer = max(self._dearer, cost / max(hold.worst, 1))
+        self._kept_price = self._kept_price + 1 if cost <= hold.price else 0
         await self._journal.answered(call.number, reply, prediction=prediction, cost=cost)
         hold.settle(cost)
         self._width.good()

@@ -12,7 +12,7 @@ from masa.clients import Client
 from masa.clients.replay import ReplayClient
 from masa.data.dataset import Dataset
 from masa.errors import ApiError, UsageError
-from masa.records import ERROR, Progress, Query, Stopped
+from masa.records import ERROR, Progress, Query, Stopped, amount
 from masa.runs.budget import Budget
 from masa.runs.engine import Count, Engine
 from masa.runs.journalled import answered, keys, unanswered
@@ -53,6 +53,12 @@ class Spending:
                     hint="give at least one query, or an amount above 0",
                 )
 
+    def over(self, spent: int) -> float:
+        """Give the money that was spent above the budget."""
+        if self.money is None:
+            return 0.0
+        return amount(max(0, spent - self.money))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Session:
@@ -62,6 +68,7 @@ class Session:
     run: Run
     data: Dataset
     client: Client
+    spending: Spending
     limits: Limits
     progress: Progress | None = None
     interruptible: bool = False
@@ -159,7 +166,6 @@ def claimed(store: Store, run: Run) -> Iterator[None]:
 async def ask(
     session: Session,
     source: Source,
-    spending: Spending,
     past: Past,
     *,
     repeat: bool = False,
@@ -174,7 +180,7 @@ async def ask(
     of the data. `error` gives the current error of the estimate, for those who watch.
     """
     waiting = Waiting() if repeat else _tell(source, session.data, past)
-    budget = Budget(spending.queries, spending.money, past.queries, past.money)
+    budget = Budget(session.spending.queries, session.spending.money, past.queries, past.money)
     writer = Journal(session.store, session.run.id, next_number=past.next_number)
     item_keys = keys(session.data)
 
