@@ -11,7 +11,7 @@ import numpy as np
 from masa.inference.spread import mean_unit
 from masa.records import Floats, Ints
 
-LEVERAGE_POWER = 0.75
+LEVERAGE_POWER = 0.85
 """An answer is part of the mean that its residual is taken around. Its residual is divided by one
 minus its share of that mean, to this power: a half is right for equal weights, 1 leaves the answer
 out of the mean."""

@@ -20,7 +20,7 @@ from masa.inference.moved_share import (
     binomial_limits,
     limits_of_part,
 )
-from masa.inference.spread import share
+from masa.inference.spread import normal, share
 from masa.records import ERROR, Bools, Column, Floats, Interval, Ints
 from masa.sampling.kernels.weights import BELIEF
 from masa.sampling.layout import ItemCells
@@ -348,8 +348,7 @@ def _label_errors(
         extra = item_weight * items.extra_variance
     noise = 0.0
     if not old.repeats_itself:
-        repeated, contradicted = old.noise_counts
-        noise = share(contradicted, repeated).high
+        noise = _contradiction_rate(*old.noise_counts)
     skipped = np.zeros(labels, np.bool_)
     if skips_labels:
         skipped = np.bincount(answered, minlength=labels) == 0
@@ -362,10 +361,30 @@ def _label_errors(
         by_label(extra),
         by_label(extra**2),
         # Half of all contradictions are the variance of one answer. It is in the old answers and
-        # in the new ones.
-        noise * by_label(item_weight**2),
+        # in the new ones. Where items represent others, the answers differ by noise, too, so that
+        # noise is in the variance of the baseline already.
+        noise * by_label(np.maximum(item_weight**2 - extra, 0.0)),
         skipped,
     )
+
+
+def _contradiction_rate(repeated: int, contradicted: int) -> float:
+    """Give the rate of contradictions with which an interval allows for its not being known well.
+
+    A normal number whose variance is known from k events is Student's t with 2 (k + 1) degrees of
+    freedom.
+
+    >>> [round(_contradiction_rate(300, count), 3) for count in (0, 1, 12, 100)]
+    [0.013, 0.013, 0.048, 0.341]
+    """
+    highest = share(contradicted, repeated).high
+    if not repeated:
+        return highest
+    from scipy.special import stdtrit
+
+    events = contradicted + 1.0
+    wider = float(stdtrit(2.0 * events, 0.975)) / normal(0.95)
+    return min(highest, events / repeated * wider**2)
 
 
 def _together(one: _Side, other: _Side, reach: Reach) -> float:
