@@ -7,7 +7,6 @@ that was not trained on it.
 import hashlib
 import logging
 import os
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -99,9 +98,9 @@ def cheap_model(
     if cached.is_file():
         try:
             with cached.open("rb") as file, np.load(file) as content:
-                return _cheap(data, content["codes"], content["confidence"])
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            log.info("%s cannot be read; the cheap model is trained again", cached)
+                return _cheap(data, *_checked(data, content["codes"], content["confidence"]))
+        except Exception as exc:  # A damaged file fails in as many ways as a zip file can.
+            log.info("%s cannot be read; the cheap model is trained again: %s", cached, exc)
     codes, confidence = _out_of_fold(data, column, kind, progress)
     unfinished = cached.with_suffix(f".{os.getpid()}.npz")
     try:
@@ -111,6 +110,18 @@ def cheap_model(
     except OSError as exc:
         log.warning("the cheap model cannot be cached: %s", exc)
     return _cheap(data, codes, confidence)
+
+
+def _checked(data: Dataset, codes: Ints, confidence: Floats) -> tuple[Ints, Floats]:
+    """Raise if answers and confidences are not what could have been cached for the data."""
+    answers = codes.astype(np.int64, casting="safe")
+    if not answers.shape == confidence.shape == (len(data),):
+        raise ValueError("not one answer for each item")
+    if answers.min() < 0 or answers.max() >= len(data.label.values):
+        raise ValueError("answers that are no labels")
+    if not np.isfinite(confidence).all():
+        raise ValueError("confidences that are no numbers")
+    return answers, confidence
 
 
 def _cache_key(data: Dataset, column: str, kind: str) -> str:
@@ -216,18 +227,32 @@ def _features(data: Dataset, column: str, kind: str) -> Callable[[Ints], Any]:
     return lambda places: np.array([measure(folder / name) for name in texts(places)])
 
 
+def _require_file(file: Path, kind: str) -> None:
+    """Raise for what is no file: a pipe or a device may never come to its end."""
+    try:
+        there = file.is_file()
+    except (OSError, ValueError):
+        there = False
+    if not there:
+        raise DataError(
+            f"the {kind} {file} is not a file that is there",
+            hint=f"give names of {kind} files, relative to the folder of the data",
+        )
+
+
 def image_features(file: Path) -> Floats:
     """Describe an image by a thumbnail and a histogram of each colour channel."""
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
     except ImportError as exc:
         raise MissingPackageError(
             "images need Pillow", hint="pip install 'masa-shift[difficulty]'"
         ) from exc
+    _require_file(file, "image")
     try:
         with Image.open(file) as image:
             pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE)), np.float64) / 255.0
-    except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as exc:
+    except Exception as exc:  # Decoders of damaged images fail in ways of their own.
         raise DataError(
             f"the image {file} cannot be read: {exc}",
             hint="give names of image files, relative to the folder of the data",
@@ -246,15 +271,18 @@ def sound_features(file: Path) -> Floats:
     """
     import wave
 
+    _require_file(file, "sound")
     try:
         with wave.open(str(file)) as sound:
             rate, width, channels = sound.getframerate(), sound.getsampwidth(), sound.getnchannels()
             raw = sound.readframes(min(sound.getnframes(), 30 * rate))
-    except (OSError, EOFError, ValueError, wave.Error) as exc:
+    except Exception as exc:  # A damaged file fails in many ways, a RuntimeError among them.
         raise DataError(
             f"the sound {file} cannot be read: {exc}",
             hint="give names of WAV files, relative to the folder of the data",
         ) from exc
+    if rate < 1:
+        raise DataError(f"the sound {file} has no sampling rate", hint="save it again as WAV")
     if width not in (1, 2, 4):
         raise DataError(
             f"the sound {file} has {8 * width} bits per sample",

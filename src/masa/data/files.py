@@ -5,6 +5,8 @@ small integer per item and column.
 """
 
 import glob
+import math
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +31,12 @@ from masa.data.rows import Rows
 from masa.errors import DataError
 
 __all__ = ["Inputs", "Profile", "Rows", "Table", "literal", "quoted"]
+
+BYTES_PER_ROW = 150
+"""The memory that a row takes while it is read and used, where it has a label and two answers."""
+
+MOST_PROFILED = 500
+"""The most columns that are looked at to find out what they hold."""
 
 MOST_NAMED = 20
 """The most columns that a message lists."""
@@ -83,6 +91,7 @@ class Table:
         text = {name: f"t{place}" for place, name in enumerate(texts)}
         number = {name: f"n{place}" for place, name in enumerate(numbers)}
         selects = " UNION ALL ".join(_select(scan, text, number) for scan in self.scans)
+        self._refuse_too_many(self._counted())
         with tempfile.TemporaryDirectory(prefix="masa-") as spill, translated(self.source):
             connection = duckdb.connect(config={"temp_directory": spill})
             try:
@@ -98,27 +107,57 @@ class Table:
                     connection.execute("DROP TABLE loaded")
                     order = "rowid"
                 rows = Rows(self.source, self.scans, connection, text, number, order)
-                if not rows.ask("SELECT count(*) FROM rows")[0][0]:
+                count = rows.ask("SELECT count(*) FROM rows")[0][0]
+                if not count:
                     raise DataError(
                         f"{self.source} has columns but no rows",
                         hint="give a file with labelled items",
                     )
+                self._refuse_too_many(count)
                 yield rows
             finally:
                 connection.close()
 
-    def profile(self, *, most: int = 100_000) -> list["Profile"]:
-        """Describe each column that can be used by its first `most` rows."""
-        scan = self.scans[0]
-        profiles = []
+    def _counted(self) -> int:
+        """Count the rows of Parquet files, which say how many they have; others count as none."""
+        count = 0
         with duckdb.connect() as connection, translated(self.source):
-            for name in self.columns:
-                field = scan.fields[name]
-                if field.problem or not name:
-                    continue
-                values = f"SELECT {field.label} AS value FROM {scan.over(scan.files)} LIMIT {most}"
-                profiles.append(_profile(connection, name, values))
-        return profiles
+            for scan in self.scans:
+                if scan.function == "read_parquet":
+                    rows = f"SELECT count(*) FROM {scan.over(scan.files)}"
+                    count += connection.execute(rows).fetchall()[0][0]
+        return count
+
+    def _refuse_too_many(self, rows: int) -> None:
+        """Raise for more rows than this machine has memory for: a tiny file can hold billions."""
+        memory = _memory()
+        if rows * BYTES_PER_ROW > memory:
+            raise DataError(
+                f"{self.source} has {rows:,} rows, for which masa needs about "
+                f"{rows * BYTES_PER_ROW / 2**30:,.0f} GB of memory, and this machine has "
+                f"{memory / 2**30:.3g}",
+                hint="give a random sample of them: a million rows say as much",
+            )
+
+    def profile(self, *, most: int = 100_000) -> list["Profile"]:
+        """Describe the first columns that can be used by their first `most` rows."""
+        scan = self.scans[0]
+        named = [name for name in self.columns if name and not scan.fields[name].problem]
+        named = named[:MOST_PROFILED]
+        if not named:
+            return []
+        place = {name: f"c{number}" for number, name in enumerate(named)}
+        wanted = ", ".join(f"{scan.fields[name].label} AS {place[name]}" for name in named)
+        with duckdb.connect() as connection, translated(self.source):
+            # Read once, not once for each column.
+            connection.execute(
+                f"CREATE TEMP TABLE first_rows AS "
+                f"SELECT {wanted} FROM {scan.over(scan.files)} LIMIT {most}"
+            )
+            return [
+                _profile(connection, name, f"SELECT {place[name]} AS value FROM first_rows")
+                for name in named
+            ]
 
     def _require(self, name: str) -> None:
         """Raise if a column is missing from a file or cannot be used."""
@@ -182,6 +221,14 @@ def _profile(connection: duckdb.DuckDBPyConnection, name: str, values: str) -> P
         numeric=numbers == filled > 0,
         frequent=tuple(most_frequent or ()),
     )
+
+
+def _memory() -> float:
+    """Give the bytes of memory of this machine, or infinity where it does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 def _same_layout(one: Scan, other: Scan) -> bool:

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -173,8 +174,8 @@ def _csv_scan(file: str) -> Scan:
     fields = {
         name: Field(_as_whole_number(f"c{place}"), f"c{place}") for place, name in enumerate(names)
     }
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if times > 1:
             fields[name] = Field("", "", "is in the header more than once")
     return Scan((file,), "read_csv", options, fields)
 

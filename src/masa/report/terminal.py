@@ -64,7 +64,7 @@ def runs(found: list[Run], baselines: set[int]) -> RenderableType:
         if run.id in baselines:
             said.append("baseline now")
         queries = ""
-        if result:
+        if "queries" in result:
             queries = f"{result['queries']:,}"
         rows.add_row(
             str(run.id),

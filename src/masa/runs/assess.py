@@ -75,7 +75,7 @@ async def assess_async(
         run, notes = choose(store, case.draft(api, chosen), chosen.run)
         # Made before the run is claimed: loading compiled code takes a moment.
         trial = case.trial(spending, run.seed)
-        with claimed(store, run):
+        with claimed(store, run, chosen.run):
             session = Session(
                 store,
                 run,

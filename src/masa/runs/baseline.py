@@ -87,7 +87,7 @@ async def baseline_async(
             baseline=before,
         )
         run, notes = choose(store, draft, chosen.run)
-        with claimed(store, run):
+        with claimed(store, run, chosen.run):
             session = Session(
                 store,
                 run,

@@ -162,7 +162,7 @@ class _Comparison:
             partner,
         )
         run, notes = choose(self.store, draft, self.chosen.run)
-        with claimed(self.store, run):
+        with claimed(self.store, run, self.chosen.run):
             session = Session(
                 self.store,
                 run,

@@ -9,14 +9,14 @@ from masa.settings.run import DEFAULT_STORE
 from masa.storage import history as kept_runs
 from masa.storage import journal
 from masa.storage.history import Run
-from masa.storage.store import Store, opened
+from masa.storage.store import Store, opened, opened_to_read
 
 
 def history(
     store: "str | Path" = DEFAULT_STORE, *, name: str | None = None, most: int = 50
 ) -> list[Run]:
     """Give the newest runs of a store, the newest last; all of them, or those of one name."""
-    with opened(store, make=False) as kept:
+    with opened_to_read(store) as kept:
         found = kept_runs.runs(kept, most=most)
     return [run for run in found if name in (None, run.name)]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from masa.clients import Client
 from masa.clients.replay import ReplayClient
 from masa.data.dataset import Dataset
-from masa.errors import ApiError, UsageError
+from masa.errors import ApiError, MasaError, UsageError
 from masa.records import ERROR, Progress, Query, Stopped, amount
 from masa.runs.budget import Budget
 from masa.runs.engine import Count, Engine
@@ -156,11 +156,15 @@ def _check_same_command(found: Run, draft: Draft) -> None:
 
 
 @contextmanager
-def claimed(store: Store, run: Run) -> Iterator[None]:
+def claimed(store: Store, run: Run, wanted: RunOptions) -> Iterator[None]:
     """Hold a run; a second process is told so."""
     with store.claim(run.id):
-        history.pause(store, run.id, "interrupted")  # Until it ends in a better way.
-        yield
+        history.claim(store, run.id, even_without_log=wanted.resume == run.id)
+        try:
+            yield
+        finally:
+            with suppress(MasaError):
+                history.release(store, run.id)
 
 
 async def ask(

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sql
 
-from masa.errors import UsageError
+from masa.errors import StoreError, UsageError
 from masa.records import Ints
-from masa.storage.schema import baseline, call, data, run
+from masa.storage.damage import damaged
+from masa.storage.place import log_of
+from masa.storage.schema import WORKING, baseline, call, data, run
 from masa.storage.store import Store
 
 FRESH_DAYS = 7
@@ -114,15 +116,15 @@ def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
             connection.execute(
                 sql.insert(data).values(fingerprint=draft.data, size=len(draft.keys), hashes=hashes)
             )
-        now = _now()
+        created = now()
         settings = dict(draft.settings)
         if draft.drawn_seed is not None:
             settings[DRAWN_SEED] = draft.drawn_seed
         row = {
             "name": draft.name,
             "kind": draft.kind,
-            "created": now,
-            "touched": now,
+            "created": created,
+            "touched": created,
             "data": draft.data,
             "identity": draft.identity,
             "baseline": draft.baseline,
@@ -163,9 +165,33 @@ def _is_recent(found: Run) -> bool:
     return (datetime.now(UTC) - datetime.fromisoformat(found.touched)).days < FRESH_DAYS
 
 
+def claim(store: Store, number: int, *, even_without_log: bool = False) -> None:
+    """Record that this process works on a run, which it has locked.
+
+    The record reaches the database itself, so that it tells a copy without its log from a whole
+    one.
+    """
+    found = find(store, number)
+    if found.stopped == WORKING and not store.had_log and not even_without_log:
+        raise StoreError(
+            f"answers of run {number} may be missing: masa was killed while it worked on it, and "
+            f"what was not yet in {store.path.name} is in {log_of(store.path).name}, which is gone",
+            hint=f"put it beside {store.path}, or resume with what is there: --resume {number}",
+        )
+    pause(store, number, WORKING)
+    store.write_through()
+
+
+def release(store: Store, number: int) -> None:
+    """Record that this process no longer works on a run, if that is all that is known of it."""
+    with store.begin() as connection:
+        row = sql.update(run).where(run.c.id == number, run.c.stopped == WORKING)
+        connection.execute(row.values(stopped="interrupted"))
+
+
 def pause(store: Store, number: int, why: str) -> None:
     """Record that a run was left unfinished."""
-    row = {"stopped": why, "touched": _now(), "finished": None}
+    row = {"stopped": why, "touched": now(), "finished": None}
     with store.begin() as connection:
         connection.execute(sql.update(run).where(run.c.id == number).values(**row))
 
@@ -185,13 +211,13 @@ def finish(store: Store, *endings: Ending, baseline_of: str | None = None) -> No
     With a name, the last of them becomes the baseline of it. A run that is finished and not
     accepted would be paid for again by the same command.
     """
-    now = _now()
+    ended = now()
     with store.begin() as connection:
         for ending in endings:
             row = {
                 "stopped": ending.why,
-                "touched": now,
-                "finished": now,
+                "touched": ended,
+                "finished": ended,
                 "result": dict(ending.result),
             }
             connection.execute(sql.update(run).where(run.c.id == ending.run).values(**row))
@@ -200,7 +226,7 @@ def finish(store: Store, *endings: Ending, baseline_of: str | None = None) -> No
 
 
 def _accept(connection: sql.Connection, name: str, number: int) -> None:
-    connection.execute(sql.insert(baseline).values(name=name, run=number, created=_now()))
+    connection.execute(sql.insert(baseline).values(name=name, run=number, created=now()))
 
 
 def accept(store: Store, number: int) -> Run:
@@ -281,7 +307,10 @@ def keys(store: Store, found: Run) -> Ints:
     packed_keys = sql.select(data.c.hashes).where(data.c.fingerprint == found.data)
     with store.begin() as connection:
         packed = connection.execute(packed_keys).scalar_one()
-    return np.frombuffer(zlib.decompress(packed), "<i8").astype(np.int64)
+    try:
+        return np.frombuffer(zlib.decompress(packed), "<i8").astype(np.int64)
+    except (zlib.error, ValueError) as exc:
+        raise damaged(store.path, f"the keys of the items of run {found.id}") from exc
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -303,5 +332,6 @@ def _shortened(value: object, most: int = 80) -> str:
     return text
 
 
-def _now() -> str:
+def now() -> str:
+    """Give the time as it is stored."""
     return datetime.now(UTC).isoformat(timespec="seconds")

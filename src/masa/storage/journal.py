@@ -16,11 +16,17 @@ import sqlalchemy as sql
 
 from masa.errors import StoreError
 from masa.records import Query, Reply
+from masa.storage import history
+from masa.storage.damage import check_calls
 from masa.storage.schema import call
 from masa.storage.store import Store, translated
 
 NOT_BILLED = ("free", "known", "unsent")
 """Outcomes of calls that do not count as spent."""
+
+TOUCH_EVERY = 5.0
+"""Seconds after which a run is marked again as worked on, and the log of the database written
+through."""
 
 SETTLED = ("answer", "error", "known", "unsent")
 """Outcomes after which an item has an answer, or has failed for good."""
@@ -68,6 +74,7 @@ def past(store: Store, run: int) -> Past:
     found = Past()
     sent: dict[int, None] = {}
     with store.begin() as connection:
+        check_calls(connection, store.path, run)
         for row in connection.execute(query):
             found.next_number = row.number + 1
             if row.outcome not in NOT_BILLED:
@@ -167,6 +174,8 @@ class Journal:
         self._written: asyncio.Future[None] | None = None
         self._writer: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="masa-journal")
+        self._next_touch = 0.0
+        """when the run is next marked as worked on, on the monotonic clock"""
         self._connection = store.engine.raw_connection()
         self._connection.cursor().execute("PRAGMA wal_autocheckpoint=1000")
 
@@ -224,12 +233,17 @@ class Journal:
         if self._writer is not None:
             with suppress(StoreError):
                 await self._writer
-        if self._unwritten:
-            # These answers were paid for; perhaps there is room now that nothing else is written.
-            with suppress(StoreError):
-                self._commit(self._unwritten)
-        self._thread.shutdown()
-        self._connection.close()
+        try:
+            if self._unwritten:
+                # These answers were paid for; perhaps there is room now that nothing else is
+                # written.
+                with suppress(StoreError):
+                    self._commit(self._unwritten)
+            with translated(self._store.path):
+                self._store.place.check(self._connection.driver_connection)
+        finally:
+            self._thread.shutdown()
+            self._connection.close()
 
     async def _end(self, number: int, **row: Any) -> None:
         """Record how a call ended; columns that are not given are emptied."""
@@ -275,17 +289,27 @@ class Journal:
             try:
                 for statement, row in rows:
                     cursor.execute(statement, row)
+                touches = time.monotonic() > self._next_touch
+                if touches:
+                    cursor.execute(_TOUCHED, {"touched": history.now(), "run": self.run})
                 cursor.execute("COMMIT")
             except BaseException:
                 with suppress(Exception):
                     cursor.execute("ROLLBACK")
                 raise
+            if touches:
+                # A copy of the database without its log is then only this much behind.
+                cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._next_touch = time.monotonic() + TOUCH_EVERY
+            # Written first: what is saved of a store that was deleted has these rows, too.
+            self._store.place.check(None)
 
 
 _SENT = (
     "INSERT INTO call (run, number, item, repeat, sent, reserved, batch, chance, batch_size) "
     "VALUES (:run, :number, :item, :repeat, :sent, :reserved, :batch, :chance, :batch_size)"
 )
+_TOUCHED = "UPDATE run SET touched = :touched WHERE id = :run"
 _ENDED = (
     "UPDATE call SET ended = :ended, outcome = :outcome, prediction = :prediction, "
     "confidence = :confidence, version = :version, cost = :cost, reason = :reason "

@@ -5,6 +5,9 @@ import sqlalchemy as sql
 HEAD = "0003"
 """The newest migration; a test compares it with the files."""
 
+WORKING = "working"
+"""What `stopped` says of a run while a process works on it, and after that was killed."""
+
 metadata = sql.MetaData()
 
 data = sql.Table(

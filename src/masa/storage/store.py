@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import re
+import shutil
 import sqlite3
 import tempfile
 import time
@@ -17,7 +19,9 @@ import sqlalchemy as sql
 
 from masa.errors import BusyError, StoreError
 from masa.settings.run import DEFAULT_STORE
-from masa.storage.schema import HEAD, baseline, call, data, metadata, run
+from masa.storage.damage import check_runs, damaged
+from masa.storage.place import Place, log_of, real_path
+from masa.storage.schema import HEAD, WORKING, baseline, call, data, metadata, run
 
 __all__ = [
     "HEAD",
@@ -27,6 +31,7 @@ __all__ = [
     "data",
     "metadata",
     "opened",
+    "opened_to_read",
     "run",
     "translated",
 ]
@@ -38,17 +43,56 @@ class Store:
 
     path: Path
     engine: sql.Engine
+    place: Place
+    had_log: bool
+    """whether the log of the database was beside it when it was opened"""
 
     @contextmanager
     def begin(self) -> Iterator[sql.Connection]:
         """Open a connection inside a transaction, with errors translated."""
-        with translated(self.path), self.engine.begin() as connection:
-            yield connection
+        with translated(self.path):
+            if not self.place.is_there:
+                self._lose()
+            with self.engine.begin() as connection:
+                yield connection
+
+    def _lose(self) -> None:
+        """Raise because the file is gone; save what a connection that is open still sees of it."""
+        pool = self.engine.pool
+        if not isinstance(pool, sql.QueuePool) or not pool.checkedin():
+            self.place.check(None)
+        connection = self.engine.raw_connection()
+        try:
+            self.place.check(connection.driver_connection)
+        finally:
+            connection.close()
+
+    def write_through(self) -> None:
+        """Bring what is in the log into the database itself, as far as nobody reads."""
+        connection = self.engine.raw_connection()
+        try:
+            connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
+        finally:
+            connection.close()
+
+    def is_claimed(self, number: int) -> bool:
+        """Say whether a process holds a run."""
+        try:
+            file = os.open(self._lock_of(number), os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            return not _lock(file)
+        finally:
+            os.close(file)
+
+    def _lock_of(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.run{number}.lock")
 
     @contextmanager
     def claim(self, number: int) -> Iterator[None]:
         """Lock a run for this process; the lock ends with the process, however it ends."""
-        path = self.path.with_name(f"{self.path.name}.run{number}.lock")
+        path = self._lock_of(number)
         while True:
             with translated(self.path):
                 file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -98,18 +142,44 @@ def opened(path: Path | str | None = DEFAULT_STORE, *, make: bool = True) -> Ite
 
 
 @contextmanager
+def opened_to_read(path: Path | str) -> Iterator[Store]:
+    """Open a store of which nothing is to be changed, also on a disk that cannot be written."""
+    file = Path(path)
+    cannot_be_written = file.is_file() and not (
+        os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+    )
+    if not cannot_be_written:
+        with opened(path, make=False) as store:
+            yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="masa-") as folder:
+        copy = Path(folder) / "masa.db"
+        with translated(file):
+            shutil.copyfile(file, copy)
+            if log_of(file).exists():
+                shutil.copyfile(log_of(file), log_of(copy))
+        with _opened(copy, durable=False) as store:
+            yield store
+
+
+@contextmanager
 def _opened(file: Path, *, durable: bool) -> Iterator[Store]:
     with translated(file):
+        file = real_path(file)
         if not file.parent.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
             if file.parent.name == ".masa":
                 (file.parent / ".gitignore").write_text("*\n", encoding="utf-8")
-        store = Store(file, _engine(file, durable=durable))
+        had_log = log_of(file).exists()
+        engine = _engine(file, durable=durable)
         try:
-            _migrate(store)
+            _migrate(file, engine)
+            store = Store(file, engine, Place.of(file), had_log)
+            if had_log:
+                _settle(store)
             yield store
         finally:
-            store.engine.dispose()
+            engine.dispose()
 
 
 @contextmanager
@@ -199,24 +269,27 @@ def _patiently(work: Callable[[], object], *, seconds: float = 10.0) -> None:
             return
 
 
-def _migrate(store: Store) -> None:
+def _migrate(path: Path, engine: sql.Engine) -> None:
     """Bring the schema up to date; alembic is imported only if there is something to do."""
-    with store.engine.begin() as connection:
+    with engine.begin() as connection:
         version = None
         if sql.inspect(connection).has_table("alembic_version"):
             found = connection.exec_driver_sql("SELECT version_num FROM alembic_version")
             version = found.scalar()
         if version == HEAD:
+            check_runs(connection, path)
             return
+        if version is not None and not re.fullmatch("[0-9]{4}", str(version)):
+            raise damaged(path, "the version of its tables")
         if version is not None and version > HEAD:
             raise StoreError(
-                f"the store {store.path} was made by a newer masa "
+                f"the store {path} was made by a newer masa "
                 f"(schema {version}; this one knows {HEAD})",
                 hint="upgrade masa: pip install --upgrade masa-shift",
             )
         if version is None and sql.inspect(connection).get_table_names():
             raise StoreError(
-                f"{store.path} is a database, but not one of masa's",
+                f"{path} is a database, but not one of masa's",
                 hint="give another place with --store",
             )
         from alembic import command
@@ -227,6 +300,16 @@ def _migrate(store: Store) -> None:
         config.set_main_option("script_location", migrations.replace("%", "%%"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+def _settle(store: Store) -> None:
+    """Note which runs were left by a process that was killed: with the log nothing is missing."""
+    left = sql.select(run.c.id).where(run.c.stopped == WORKING)
+    with store.begin() as connection:
+        for number in connection.execute(left).scalars().all():
+            if not store.is_claimed(number):
+                row = sql.update(run).where(run.c.id == number)
+                connection.execute(row.values(stopped="interrupted"))
 
 
 def _lock(file: int) -> bool:

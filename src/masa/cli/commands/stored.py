@@ -39,10 +39,11 @@ def report(given: Given) -> None:
     from masa.records import Assessment
     from masa.report import terminal
     from masa.storage import history
-    from masa.storage.store import opened
+    from masa.storage.damage import readable
+    from masa.storage.store import opened_to_read
 
     run = given.read("run")
-    with opened(_store(given), make=False) as store:
+    with opened_to_read(_store(given)) as store:
         found = history.find(store, run)
     if found.result is None:
         raise UsageError(
@@ -54,7 +55,9 @@ def report(given: Given) -> None:
             f"run {run} is a baseline", hint="masa report shows assessments and comparisons"
         )
     stored = {key: value for key, value in found.result.items() if key != "estimate"}
-    show(given, stored, terminal.assessment(Assessment.from_dict(found.result)))
+    with readable(store.path, run):
+        shown = terminal.assessment(Assessment.from_dict(found.result))
+    show(given, stored, shown)
 
 
 @command(STORE, JSON)
@@ -62,9 +65,9 @@ def history(given: Given) -> None:
     """List the runs and which is the baseline."""
     from masa.report import terminal
     from masa.storage import history as past
-    from masa.storage.store import opened
+    from masa.storage.store import opened_to_read
 
-    with opened(_store(given), make=False) as store:
+    with opened_to_read(_store(given)) as store:
         runs = past.runs(store)
         current = [past.current(store, name) for name in past.names(store)]
     baselines = {run.id for run in current if run is not None}
