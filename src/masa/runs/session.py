@@ -288,7 +288,8 @@ def _worked(session: Session, stopped: Stopped, count: Count) -> Worked:
 def _mostly_failed(past: Past, limits: Limits) -> bool:
     """Say whether too many of the items failed for the other answers to mean much."""
     errors = sum(recorded.prediction == ERROR for recorded in past.answers.values())
-    failed = errors + len(past.unanswered)
+    # A call that was under way when masa was killed says nothing about the API.
+    failed = errors + sum(key in past.failed for key in past.unanswered)
     return failed > limits.failures * (len(past.answers) + len(past.unanswered))
 
 
