@@ -3,7 +3,8 @@
     python benchmarks/live.py
 
 Throughput at a limit of 500 queries per second against a server that answers in 50 ms, CPU per
-query, both beside a bare aiohttp loop; and the start with a million items.
+query, both beside a bare aiohttp loop; the same without a limit and with 256 calls at once, also of a
+server that answers at once; and the start with a million items.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 SERVER = """
@@ -24,7 +27,7 @@ from aiohttp import web
 
 async def answer(request):
     await request.read()
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(float(sys.argv[1]))
     return web.json_response({"label": "yes"})
 
 async def main():
@@ -112,6 +115,49 @@ def asking(url: str, *, calls: int, rate: float) -> dict[str, float]:
     }
 
 
+def at_full_width(url: str, *, calls: int, at_once: int = 256) -> dict[str, float]:
+    """Time a baseline and an assessment without a limit, beside the bare loop."""
+    import masa
+    from masa.clients import Context
+    from masa.clients.http import make
+
+    def client() -> masa.Client:
+        options = {"url": url, "body": {"text": "{text}"}, "label": "label", "price": 0.001}
+        return make("", options, Context(("no", "yes"), ("text",), {}))
+
+    data = masa.Dataset.of(
+        ["yes", "no"] * calls,
+        inputs={"text": [f"text {i}" for i in range(2 * calls)]},
+        predictions={"old": ["yes"] * 2 * calls},
+    )
+    limits = masa.Limits(concurrency=at_once)
+    found: dict[str, float] = {}
+
+    def time_of(name: str, work: Callable[[], object]) -> None:
+        used, began = cpu(), time.monotonic()
+        work()
+        found[f"{name}_rate"] = calls / (time.monotonic() - began)
+        found[f"{name}_cpu_us"] = 1e6 * (cpu() - used) / calls
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "masa.db"
+        masa.assess(data, client(), baseline="old", budget=200, store=store, limits=limits)
+        time_of(
+            "baseline",
+            lambda: masa.baseline(data, client(), budget=calls, store=store, limits=limits),
+        )
+        time_of(
+            "assess",
+            lambda: masa.assess(
+                data, client(), baseline="old", budget=calls, store=store, limits=limits
+            ),
+        )
+    time_of("bare", lambda: asyncio.run(bare(url, calls=calls, at_once=at_once, rate=1e9)))
+    for name in ("baseline", "assess"):
+        found[f"{name}_ratio"] = found[f"{name}_cpu_us"] / found["bare_cpu_us"]
+    return found
+
+
 def starting(url: str, *, items: int) -> dict[str, float]:
     """Time from the command to the first query for a data set of a million items."""
     with tempfile.TemporaryDirectory() as name:
@@ -151,6 +197,18 @@ def starting(url: str, *, items: int) -> dict[str, float]:
     return {"items": items, "first_query_s": times[-1], "peak_mb": peak}
 
 
+@contextmanager
+def serving(delay: float) -> Iterator[str]:
+    """Run a server in a process of its own that answers after so many seconds."""
+    words = [sys.executable, "-c", SERVER, str(delay)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/"
+        finally:
+            server.kill()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -159,14 +217,12 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=500.0)
     parser.add_argument("--items", type=int, default=1_000_000)
     given = parser.parse_args()
-    server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        url = f"http://127.0.0.1:{int(server.stdout.readline())}/"
+    with serving(0.05) as url:
         print(json.dumps({"asking": asking(url, calls=given.calls, rate=given.rate)}))
+        print(json.dumps({"at full width, 50 ms": at_full_width(url, calls=2 * given.calls)}))
+    with serving(0.0) as url:
+        print(json.dumps({"at full width, 0 ms": at_full_width(url, calls=2 * given.calls)}))
         print(json.dumps({"starting": starting(url, items=given.items)}))
-    finally:
-        server.kill()
 
 
 if __name__ == "__main__":

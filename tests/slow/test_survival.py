@@ -163,7 +163,9 @@ def test_killed_at_random_moments_and_resumed(project: Path, concurrency: int) -
 
 FOLD = """
 import json, sys, sqlite3, masa, numpy as np
-from masa.paired import paired
+from masa.data.strata import Strata
+from masa.inference.paired import paired
+from masa.records import Column
 data = masa.read(sys.argv[1] + "/reviews.csv", label="label", id="id", inputs=["text"], predictions=["label"])
 place = {key: item for item, key in enumerate(data.keys.tolist())}
 with sqlite3.connect(sys.argv[1] + "/.masa/masa.db") as store:

@@ -160,6 +160,10 @@ def reopen_errors(store: Store, run: int) -> None:
             )
 
 
+Row = tuple[str, dict[str, Any]]
+"""A statement, and what is filled into it."""
+
+
 class Journal:
     """Write the calls of a run. Only one process at a time may do so (see `Store.claim`)."""
 
@@ -169,9 +173,10 @@ class Journal:
         """Seconds to wait for other writes; worth it only while many calls are under way."""
         self._store = store
         self._number = next_number
-        self._waiting: list[tuple[str, dict[str, Any]]] = []
-        self._unwritten: list[tuple[str, dict[str, Any]]] = []
-        self._written: asyncio.Future[None] | None = None
+        self._waiting: list[Row] = []
+        self._unwritten: list[Row] = []
+        self._written: list[asyncio.Future[None]] = []
+        """what those wait for whose rows are waiting"""
         self._writer: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="masa-journal")
         self._next_touch = 0.0
@@ -254,41 +259,44 @@ class Journal:
 
     async def _write(self, statement: str, row: dict[str, Any]) -> None:
         """Add a row to the next transaction and wait until it is on the disk."""
-        if self._written is None:
-            self._written = asyncio.get_running_loop().create_future()
-            # Fetch the exception, or asyncio would complain of one that nobody waits for any more.
-            self._written.add_done_callback(lambda done: done.cancelled() or done.exception())
-        written = self._written
+        # Each waits for a future of its own: one that is cancelled must not cancel the others.
+        written = asyncio.get_running_loop().create_future()
+        self._written.append(written)
         self._waiting.append((statement, row))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write_all())
-        # Shielded: a caller that is cancelled must not cancel the transaction of the others.
-        await asyncio.shield(written)
+        await written
 
     async def _write_all(self) -> None:
         """Write transactions until nothing is waiting."""
         loop = asyncio.get_running_loop()
-        while self._waiting and self._written is not None:
+        while self._waiting:
             if self.gather:
                 await asyncio.sleep(self.gather)
             rows, self._waiting = self._waiting, []
-            written, self._written = self._written, None
+            waiters, self._written = self._written, []
+            problem: Exception | None = None
             try:
                 await loop.run_in_executor(self._thread, self._commit, rows)
             except Exception as exc:
                 self._unwritten += [row for row in rows if row[0] is _ENDED]
-                written.set_exception(exc)
-            else:
-                written.set_result(None)
+                problem = exc
+            for written in waiters:
+                if written.done():
+                    continue  # Who waited for it was cancelled.
+                if problem is None:
+                    written.set_result(None)
+                else:
+                    written.set_exception(problem)
 
-    def _commit(self, rows: list[tuple[str, dict[str, Any]]]) -> None:
-        """Write rows in one transaction."""
+    def _commit(self, rows: list[Row]) -> None:
+        """Write rows in one transaction. No call is sent and ended in the same one."""
         with translated(self._store.path):
             cursor = self._connection.cursor()
             cursor.execute("BEGIN IMMEDIATE")
             try:
-                for statement, row in rows:
-                    cursor.execute(statement, row)
+                for statement in (_SENT, _ENDED):
+                    cursor.executemany(statement, [row for kind, row in rows if kind is statement])
                 touches = time.monotonic() > self._next_touch
                 if touches:
                     cursor.execute(_TOUCHED, {"touched": history.now(), "run": self.run})
