@@ -3,12 +3,12 @@
     python benchmarks/rare.py
 
 What got better and what got worse are two Poisson numbers. First, exactly, how often the interval
-holds, over their means and for three shares of changes for the better. Then what `--decide` makes
-of changes that are all for the worse, with a tolerance of 1% and a budget of 8,000: how often it
+holds, over their means and for three shares of changes for the better; how wide it is beside a
+textbook's that knows nothing of what is rare. Then what `--decide` makes of changes that are all for the worse, with a tolerance of 1% and a budget of 8,000: how often it
 acquits an API, and after how many queries.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import hypot, log, sqrt
 
 import numpy as np
@@ -54,23 +54,30 @@ def now(better: int, worse: int, z: float) -> tuple[float, float]:
     return hypot(less_better, more_worse), hypot(more_better, less_worse)
 
 
-def held(ends: Ends, share: float) -> list[float]:
+def textbook(better: int, worse: int, z: float) -> tuple[float, float]:
+    """Give the ends of a textbook: z standard errors, as if a count were a normal number."""
+    half = z * sqrt(better + worse)
+    return half, half
+
+
+def held(ends: Ends, share: float, means: Sequence[float] = tuple(MEANS)) -> list[float]:
     """Give how often the interval holds, by mean, if this share of changes is for the better."""
+    return [holds for holds, _ in measured(ends, share, means)]
+
+
+def measured(ends: Ends, share: float, means: Sequence[float]) -> list[tuple[float, float]]:
+    """Give how often the interval holds, and how wide it is, by mean."""
     all_ends = np.array([[ends(i, j, Z) for j in COUNT.tolist()] for i in COUNT.tolist()])
     change = COUNT[:, None] - COUNT[None, :]
     found = []
-    for mean in MEANS.tolist():
+    for mean in means:
         chance = np.outer(
             poisson.pmf(COUNT, share * mean), poisson.pmf(COUNT, (1.0 - share) * mean)
         )
         truth = (2.0 * share - 1.0) * mean
-        found.append(
-            float(
-                chance[
-                    (change - all_ends[..., 0] <= truth) & (truth <= change + all_ends[..., 1])
-                ].sum()
-            )
-        )
+        inside = (change - all_ends[..., 0] <= truth) & (truth <= change + all_ends[..., 1])
+        width = float((chance * all_ends.sum(axis=-1)).sum())
+        found.append((float(chance[inside].sum()), width))
     return found
 
 
@@ -100,6 +107,16 @@ def main() -> None:
         for share in (0.0, 0.2, 0.5):
             rates = held(ends, share)
             print(f"| {name} | {share:.0%} | {min(rates):.3f} | {np.mean(rates):.3f} |")
+    print(
+        "\n| changes seen, on average | for the better | ours holds | textbook's holds | ours over "
+        "the textbook's |\n|---|---|---|---|---|"
+    )
+    means = (4.0, 8.0, 16.0, 32.0, 60.0)
+    for share in (0.0, 0.2, 0.5):
+        ours, usual = measured(now, share, means), measured(textbook, share, means)
+        for mean, one, other in zip(means, ours, usual, strict=True):
+            ratio = one[1] / other[1]
+            print(f"| {mean:.0f} | {share:.0%} | {one[0]:.3f} | {other[0]:.3f} | {ratio:.2f} |")
     z = critical_value(look_times(8_000), 10**6, 0.95)
     hidden = {
         "h of z": unseen_answers(z) - log(2.0),

@@ -173,10 +173,13 @@ def claim(store: Store, number: int, *, even_without_log: bool = False) -> None:
     """
     found = find(store, number)
     if found.stopped == WORKING and not store.had_log and not even_without_log:
+        other = f"resume with what is there: --resume {number}"
+        if found.kind == "compare":
+            other = "begin anew: --fresh"
         raise StoreError(
             f"answers of run {number} may be missing: masa was killed while it worked on it, and "
             f"what was not yet in {store.path.name} is in {log_of(store.path).name}, which is gone",
-            hint=f"put it beside {store.path}, or resume with what is there: --resume {number}",
+            hint=f"put it beside {store.path}, or {other}",
         )
     pause(store, number, WORKING)
     store.write_through()
