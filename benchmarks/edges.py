@@ -199,10 +199,16 @@ def drawn(cell: Cell, seed: int) -> Case:
         known = replace(known, places=places, weight=weight, extra_variance=extra)
     if cell.baseline == "accepted":
         # An assessment of the API as it was then, made when nothing had changed since before.
+        if made.rates.any():
+            repeated = luck.permutation(ITEMS)[:REPEATED].tolist()
+            twice = {place: bool(old.codes[place] != again.codes[place]) for place in repeated}
+            known = replace(known, asked_twice=twice)
         method = Method.of(made.data, known, Settings())
         run = Trial(method, known, Stopping(), seed=seed + 10**6)
         drive(run, old, until=ACCEPTED)
-        told = run.estimate(finite=True).answer_weights()
+        accepted = run.conclusion().estimate
+        assert accepted is not None
+        told = accepted.answer_weights()
         places = np.sort(np.array(list(told), np.int64))
         weight, adds = np.array([told[place] for place in places.tolist()]).T
         known = replace(
@@ -284,10 +290,10 @@ def textbook(labels: int, change: str, noise: float, n: int) -> tuple[float, flo
     right = np.array([noise / (labels - 1), 1.0 - noise])
     before, after = right[[0, 0, 1, 1]], right[[0, 1, 0, 1]]
     truth = float(made.kinds @ (after - before)) / ITEMS
-    drawn = rng.multivariate_hypergeometric(made.kinds, n, TEXTBOOK_DRAWS)
+    asked = rng.multivariate_hypergeometric(made.kinds, n, TEXTBOOK_DRAWS)
     up, down = (1.0 - before) * after, before * (1.0 - after)
-    better = rng.binomial(drawn, up)
-    worse = rng.binomial(drawn - better, down / np.maximum(1.0 - up, SMALL))
+    better = rng.binomial(asked, up)
+    worse = rng.binomial(asked - better, down / np.maximum(1.0 - up, SMALL))
     mean = (better - worse).sum(axis=1) / n
     square = (better + worse).sum(axis=1) / n
     half = 1.96 * np.sqrt((square - mean**2) / max(n - 1, 1))

@@ -10,7 +10,9 @@ import asyncio
 import hashlib
 import json
 import random
+import shutil
 import sqlite3
+import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -233,6 +235,17 @@ def database(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     finally:
         connection.close()
+
+
+def journal(path: Path, statement: str) -> list[tuple[Any, ...]]:
+    """Read a store and leave its log where it is: whoever closes a store brings its log into it."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        for ending in ("", "-wal"):
+            if path.with_name(path.name + ending).exists():
+                shutil.copy(path.with_name(path.name + ending), folder)
+        with database(copy) as connection:
+            return connection.execute(statement).fetchall()
 
 
 SUBJECTS = (

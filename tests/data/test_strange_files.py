@@ -13,6 +13,7 @@ from masa.data.files import MOST_PROFILED, Table
 from masa.errors import DataError
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_in_the_place_of_an_image_is_refused_at_once(tmp_path: Path) -> None:
     names = [f"{number}.png" for number in range(20)]
     for name in names:
@@ -20,9 +21,9 @@ def test_a_pipe_in_the_place_of_an_image_is_refused_at_once(tmp_path: Path) -> N
     rows = "".join(f"{'yes' if i % 2 else 'no'},{name}\n" for i, name in enumerate(names))
     (tmp_path / "d.csv").write_text(f"label,image\n{rows}")
     data = read(tmp_path / "d.csv", label="label", inputs=["image"])
-    with pytest.raises(DataError, match="is not a file that is there"):
+    with pytest.raises(DataError, match="does not exist, or is not a file"):
         cheap_model(data, "image", kind="image")
-    with pytest.raises(DataError, match="is not a file that is there"):
+    with pytest.raises(DataError, match="does not exist, or is not a file"):
         cheap_model(data, "image", kind="sound")
 
 
@@ -35,23 +36,26 @@ def test_fifty_thousand_columns_are_read_in_seconds(tmp_path: Path) -> None:
     table = Table.open(file)
     with table.load(texts=["label", "old"], numbers=[]) as rows:
         assert rows.ask("SELECT count(*) FROM rows")[0][0] == 2
-    assert len(table.profile()) == MOST_PROFILED
+    profiles = table.profile()
+    assert len(profiles) == MOST_PROFILED
+    # Labels are mostly in one of the first columns or in one of the last.
+    assert (profiles[0].name, profiles[-1].name) == ("label", "c49999")
     # With the square of the number of columns it took hours.
     assert time.monotonic() - began < 60
 
 
-def test_a_tiny_file_of_billions_of_rows_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_a_tiny_file_of_very_many_rows_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("masa.data.files._memory", lambda: 2.0**30)
     file = tmp_path / "bomb.parquet"
-    rows = f"SELECT 'yes' AS label, 'no' AS old FROM range({10**10})"
-    one = f"({rows.replace(str(10**10), '20000000')})"
-    duckdb.sql(f"COPY {one} TO '{file}' (FORMAT parquet, ROW_GROUP_SIZE 20000000)")
+    rows = "(SELECT 'yes' AS label, 'no' AS old FROM range(20000000))"
+    duckdb.sql(f"COPY {rows} TO '{file}' (FORMAT parquet, ROW_GROUP_SIZE 20000000)")
     assert file.stat().st_size < 2_000
-    for number in range(60):
-        os.link(file, tmp_path / f"bomb{number}.parquet")
     began = time.monotonic()
     with pytest.raises(DataError, match=r"rows, for which masa needs about [0-9,]+ GB of memory"):
-        read(tmp_path, label="label", predictions=["old"])
-    assert time.monotonic() - began < 60
+        read(file, label="label", predictions=["old"])
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("damage", ["cut off", "no archive", "other shape", "codes out of range"])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from masa.storage.store import opened
-from server import Server, database
+from server import Server, database, journal
 
 Do = Callable[..., tuple[int, dict[str, Any]]]
 
@@ -50,17 +50,6 @@ def do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Do]:
         running.stdin.close()
 
 
-def rows(store: Path, statement: str) -> list[tuple[Any, ...]]:
-    """Read a store without bringing its log into it, as SQLite does when it closes one."""
-    copy = store.with_name("copy.db")
-    for ending in ("", "-wal"):
-        copy.with_name(copy.name + ending).unlink(missing_ok=True)
-        if store.with_name(store.name + ending).exists():
-            shutil.copy(store.with_name(store.name + ending), copy.with_name(copy.name + ending))
-    with database(copy) as connection:
-        return connection.execute(statement).fetchall()
-
-
 @pytest.mark.parametrize("name", ["baseline", "assess", "compare", "refresh", "accept"])
 def test_killed_at_every_statement(name: str, do: Do, tmp_path: Path) -> None:
     with Server() as one, Server() as other:
@@ -83,7 +72,7 @@ def test_killed_at_every_statement(name: str, do: Do, tmp_path: Path) -> None:
         assert code == 0
         asked = sum(len(server.requests) for server in servers)
         assert asked == (0 if name == "accept" else whole["result"])
-        calls, ended = len(rows(store, "SELECT * FROM call")), rows(store, ENDED)
+        calls, ended = len(journal(store, "SELECT * FROM call")), journal(store, ENDED)
         assert whole["statements"] > (1 if name == "accept" else 3 * asked)
         for at in range(1, whole["statements"] + 1):
             store = tmp_path / f"{at}.db"
@@ -92,7 +81,7 @@ def test_killed_at_every_statement(name: str, do: Do, tmp_path: Path) -> None:
             code, _ = do(**task, store=str(store), at=at)
             assert code == -9, (name, at)
             # What was killed after it had ended, and before it said so, is not done again.
-            if rows(store, ENDED) != ended:
+            if journal(store, ENDED) != ended:
                 code, again = do(**task, store=str(store))
                 assert code == 0, (name, at)
                 assert name == "accept" or again["result"] >= asked - LOST, (name, at)
@@ -100,9 +89,9 @@ def test_killed_at_every_statement(name: str, do: Do, tmp_path: Path) -> None:
             paid = sum(texts.values())
             # What one side of a comparison lost, the other is not asked about.
             assert asked - LOST <= paid <= asked + LOST, (name, at, texts)
-            journal = len(rows(store, "SELECT * FROM call"))
-            assert calls - LOST <= journal <= calls + LOST, (name, at)
-            assert rows(store, ENDED) == ended, (name, at)
+            written = len(journal(store, "SELECT * FROM call"))
+            assert calls - LOST <= written <= calls + LOST, (name, at)
+            assert journal(store, ENDED) == ended, (name, at)
             for file in tmp_path.glob(f"{at}.db*"):
                 file.unlink()
 

@@ -1,4 +1,4 @@
-"""A store that was edited, or is damaged: never a defect of masa's, never a verdict."""
+"""A store that was edited, or is damaged: never a defect of masa's."""
 
 import shutil
 import sqlite3
@@ -73,3 +73,18 @@ def test_the_row_that_was_edited_is_named(
         connection.commit()
     assert main(["accept", "2", "--store", str(store)]) == 2
     assert "call 7 of run 2 cannot be what masa wrote" in capsys.readouterr().err
+
+
+def test_a_damaged_run_does_not_lock_the_others_out(
+    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "masa.db"
+    shutil.copy(kept / "masa.db", store)
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE run SET comparable = '[]' WHERE id = 3")
+        connection.commit()
+    assert main(["history", "--store", str(store)]) == 0
+    assert "cannot be read: 3" in capsys.readouterr().err
+    assert main(["report", "2", "--store", str(store)]) in (0, 1, 3)
+    assert main(["accept", "2", "--store", str(store)]) == 0
+    assert main(["accept", "3", "--store", str(store)]) == 2

@@ -48,19 +48,35 @@ def test_a_store_that_is_deleted_during_a_run_is_saved(
     assert running.returncode == 2, said
     assert "was deleted or replaced while masa was using it" in said
     before = slow_server.answered
-    again = store
-    if what == "file":  # Its log was left, so nothing may be put beside that.
-        (again,) = store.parent.glob("masa.db.saved-*")
-        assert again.name in said
-    else:
-        assert "put back" in said
-    done = run("assess", "--old", "label", "--budget", "200", "--store", again)
+    assert "put back" in said
+    assert {file.name for file in store.parent.iterdir()} - {".gitignore", "masa.db"} <= {
+        "masa.db.run1.lock"
+    }
+    done = run("assess", "--old", "label", "--budget", "200")
     assert done.returncode in VERDICTS
     assert "resuming run 1" in done.stderr
     texts = slow_server.answered
     # Calls under way when it was noticed were answered to nobody.
     assert len(texts) - len(set(texts)) <= 4
     assert len(before) < 60
+
+
+def test_what_stands_in_the_place_of_the_store_is_left_alone(
+    slow_server: Server, project: Path
+) -> None:
+    configure(project, slow_server)
+    running = start("assess", "--old", "label", "--budget", "200")
+    wait_for(slow_server, 40)
+    store = project / ".masa" / "masa.db"
+    store.rename(project / "moved")
+    store.write_text("mine")
+    _, said = running.communicate(timeout=60)
+    (saved,) = store.parent.glob("masa.db.saved-*")
+    assert f"--store {saved}" in said
+    assert store.read_text() == "mine"
+    done = run("assess", "--old", "label", "--budget", "200", "--store", saved)
+    assert done.returncode in VERDICTS
+    assert "resuming run 1" in done.stderr
 
 
 def test_a_store_without_its_log_is_not_taken_for_whole(slow_server: Server, project: Path) -> None:
@@ -88,6 +104,36 @@ def test_a_store_with_its_log_is_whole(
     assert done.returncode in VERDICTS
     texts = slow_server.answered
     assert len(texts) - len(set(texts)) <= 4
+
+
+def test_a_run_beside_one_that_was_killed_brings_the_log_in(
+    slow_server: Server, project: Path
+) -> None:
+    """Who closes a store last deletes its log: nothing is missing then."""
+    configure(project, slow_server)
+    first = start("assess", "--old", "label", "--budget", "250", "--name", "one")
+    wait_for(slow_server, 20)
+    second = start("assess", "--old", "label", "--budget", "40", "--name", "two")
+    wait_for(slow_server, 50)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    second.communicate(timeout=60)
+    assert second.returncode in VERDICTS
+    assert not (project / ".masa" / "masa.db-wal").exists()
+    done = run("assess", "--old", "label", "--budget", "250", "--name", "one")
+    assert done.returncode in VERDICTS
+    assert "resuming run 1" in done.stderr
+
+
+def test_a_log_that_is_missing_is_not_forgotten(slow_server: Server, project: Path) -> None:
+    """Other commands on the copy make a log of their own."""
+    store = killed(slow_server, project)
+    store.with_name("masa.db-wal").unlink()
+    assert (
+        run("assess", "--old", "label", "--budget", "5", "--name", "other").returncode in VERDICTS
+    )
+    assert "not finished (without log)" in run("history").stdout
+    assert run("assess", "--old", "label", "--budget", "200").returncode == 2
 
 
 def test_all_names_of_a_store_lead_to_the_same_locks(tmp_path: Path) -> None:
@@ -136,6 +182,9 @@ def test_what_is_on_a_disk_that_cannot_be_written_can_be_read(
         run("assess", "--old", "label", "--budget", "20", "--store", disk / "masa.db")
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         assert "assess" in run("history", "--store", disk / "masa.db").stdout
+        link = project / "link.db"
+        link.symlink_to(disk / "masa.db")
+        assert "assess" in run("history", "--store", link).stdout
         assert run("report", 1, "--store", disk / "masa.db").returncode == 0
         done = run("accept", 1, "--store", disk / "masa.db")
         assert done.returncode == 2

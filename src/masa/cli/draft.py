@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from masa.data.files import Profile, Table
+from masa.data.files import MOST_PROFILED, Profile, Table
 from masa.errors import UsageError
 from masa.settings import Columns, Limits, Settings, Tolerance
 from masa.settings.setting import settings_of
@@ -109,6 +109,11 @@ def looked_at(table: Table, profiles: list[Profile]) -> str:
         lines.append(
             f"  {column.name}: {kind}, {each}{missing}"
             + (f": {some}" if some and not column.unique else "")
+        )
+    if len(table.columns) > MOST_PROFILED:
+        lines.append(
+            f"  of {len(table.columns):,} columns the first and the last "
+            f"{MOST_PROFILED // 2:,} were looked at"
         )
     return "\n".join(lines)
 

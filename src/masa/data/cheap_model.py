@@ -235,7 +235,7 @@ def _require_file(file: Path, kind: str) -> None:
         there = False
     if not there:
         raise DataError(
-            f"the {kind} {file} is not a file that is there",
+            f"the {kind} {file} does not exist, or is not a file",
             hint=f"give names of {kind} files, relative to the folder of the data",
         )
 

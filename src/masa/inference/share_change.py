@@ -93,7 +93,9 @@ class LabelErrors:
     baseline_squares: Floats
     """(L,) the sum of the squares of what each item adds to that"""
     noise: Floats
-    """(L,) the variance because the API contradicts itself"""
+    """(L,) the variance because the API contradicts itself, as far as that is not in the others"""
+    has_noise: bool
+    """whether the API contradicts itself"""
     skipped: Bools
     """(L,) whether the items of the label had no chance to be asked so far"""
 
@@ -211,6 +213,7 @@ class ShareChange:
                 own.baseline * only,
                 own.baseline_squares * only,
                 own.noise * only,
+                own.has_noise,
                 own.skipped,
             ),
             self.prior_weight,
@@ -280,7 +283,7 @@ class ShareChange:
             # Nothing that was asked tells about the other items.
             _, more = self._limits_of_baseline(whole, reach)
             less, _ = self._limits_of_baseline(part.known, reach)
-            if self.errors.noise.any():
+            if self.errors.has_noise:
                 less = part.known
             return _Side(part.known, less, more, blind + left, 0.0)
         groups = self._groups(cells, mine, part)
@@ -288,7 +291,7 @@ class ShareChange:
         less, more, size = 0.0, 0.0, inf
         if left:
             less, more, size = limits_of_part(part, groups, estimate, left, reach)
-            if self.errors.noise.any() and less >= estimate - part.known:
+            if self.errors.has_noise and less >= estimate - part.known:
                 # What an API with noise answered once is not known for good.
                 less = estimate
         # The items with a baseline answer are themselves a sample.
@@ -364,15 +367,16 @@ def _label_errors(
         # in the new ones. Where items represent others, the answers differ by noise, too, so that
         # noise is in the variance of the baseline already.
         noise * by_label(np.maximum(item_weight**2 - extra, 0.0)),
+        noise > 0.0,
         skipped,
     )
 
 
 def _contradiction_rate(repeated: int, contradicted: int) -> float:
-    """Give the rate of contradictions with which an interval allows for its not being known well.
+    """Give the rate of contradictions, made larger because few were seen.
 
     A normal number whose variance is known from k events is Student's t with 2 (k + 1) degrees of
-    freedom.
+    freedom, if all rates were equally likely before: then the rate counts as k + 1 events.
 
     >>> [round(_contradiction_rate(300, count), 3) for count in (0, 1, 12, 100)]
     [0.013, 0.013, 0.048, 0.341]

@@ -1,7 +1,6 @@
 """One run against an API: begun or resumed, asked, journalled, and read back."""
 
 import asyncio
-import gc
 import logging
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from masa.records import ERROR, Progress, Query, Stopped, amount
 from masa.runs.budget import Budget
 from masa.runs.engine import Count, Engine
 from masa.runs.journalled import answered, keys, unanswered
+from masa.runs.memory import SELDOM_COLLECTED
 from masa.runs.misread import LabelCheck
 from masa.runs.options import RunOptions
 from masa.runs.watch import Watch
@@ -34,9 +34,6 @@ NOT_FINISHED = ("interrupted", "failures")
 
 MOST_LAST = 0.1
 """Items that failed in an earlier session come last if they are few: this share of the answers."""
-
-COLLECT_EVERY = 50_000
-"""New objects after which Python looks for unreachable ones; its own default is 700."""
 
 FOLLOWS_FROM_OTHERS = "turns"
 """A setting in the store that follows from others, so a difference in it explains nothing."""
@@ -227,7 +224,7 @@ async def ask(
     watching = asyncio.create_task(watch.keep_showing())
     try:
         try:
-            with interrupts, seldom_collected():
+            with interrupts, SELDOM_COLLECTED:
                 ended = await engine.run(
                     source, first=waiting.first, last=waiting.last, repeat=repeat
                 )
@@ -247,20 +244,6 @@ class Waiting(NamedTuple):
     first: Sequence[Query] = ()
     last: Sequence[Query] = ()
     """those whose calls failed: they are not waited for"""
-
-
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Let Python look for unreachable cycles seldom: with many calls under way it is half the work.
-
-    What lives is looked at again and again, and hardly any of it is ever unreachable.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], COLLECT_EVERY), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _tell(source: Source, data: Dataset, past: Past) -> Waiting:

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from masa.errors import StoreError
-from masa.storage.schema import baseline, call, data, run
+from masa.storage.schema import SETTLED, TO_BE_ASKED_AGAIN, call
 
 TYPES: dict[type[Any], tuple[str, ...]] = {
     sql.Integer: ("integer",),
@@ -24,25 +24,24 @@ TYPES: dict[type[Any], tuple[str, ...]] = {
 """What SQLite may call a value of each type."""
 
 
-def check_runs(connection: sql.Connection, path: Path) -> None:
-    """Raise if the tables of runs hold what cannot be, or name what is not there."""
-    for table in (run, baseline, data):
-        wrong: sql.Select[Any] = (
-            sql.select(sql.literal_column("rowid")).select_from(table).where(~_is_whole(table))
-        )
-        row = connection.execute(wrong.limit(1)).first()
-        if row is not None:
-            raise damaged(path, f"row {row[0]} of the table {table.name}")
-        for row in connection.exec_driver_sql(f"PRAGMA foreign_key_check({table.name})"):
-            raise damaged(path, f"row {row[1]} of the table {table.name}")
+def check(
+    connection: sql.Connection, path: Path, table: sql.Table, where: sql.ColumnElement[bool]
+) -> None:
+    """Raise if rows of a table hold what cannot be."""
+    number: sql.ColumnElement[Any] = sql.literal_column("rowid")
+    wrong = sql.select(number).select_from(table).where(where & ~is_whole(table))
+    row = connection.execute(wrong.limit(1)).first()
+    if row is not None:
+        raise damaged(path, f"row {row[0]} of the table {table.name}")
 
 
 def check_calls(connection: sql.Connection, path: Path, number: int) -> None:
     """Raise if the journal of a run holds what cannot be."""
-    settled = call.c.outcome.in_(("answer", "error", "known", "unsent"))
+    settled = call.c.outcome.in_(SETTLED)
     whole = (
-        _is_whole(call)
-        & (~settled | call.c.prediction.is_not(None))
+        is_whole(call)
+        & (call.c.outcome.is_(None) | call.c.outcome.in_((*SETTLED, *TO_BE_ASKED_AGAIN)))
+        & (call.c.outcome.is_(None) | ~settled | call.c.prediction.is_not(None))
         & (call.c.stands.is_(None) == call.c.adds.is_(None))
         & (call.c.batch.is_(None) | call.c.chance.is_not(None) & call.c.batch_size.is_not(None))
     )
@@ -52,7 +51,7 @@ def check_calls(connection: sql.Connection, path: Path, number: int) -> None:
         raise damaged(path, f"call {wrong.number} of run {number}")
 
 
-def _is_whole(table: sql.Table) -> sql.ColumnElement[bool]:
+def is_whole(table: sql.Table) -> sql.ColumnElement[bool]:
     """Write the condition that every value of a row is of the type of its column."""
     parts: list[sql.ColumnElement[bool]] = []
     for column in table.columns:

@@ -13,9 +13,9 @@ import sqlalchemy as sql
 
 from masa.errors import StoreError, UsageError
 from masa.records import Ints
-from masa.storage.damage import damaged
+from masa.storage.damage import check, damaged, is_whole
 from masa.storage.place import log_of
-from masa.storage.schema import WORKING, baseline, call, data, run
+from masa.storage.schema import LOG_LOST, WORKING, baseline, call, data, run
 from masa.storage.store import Store
 
 FRESH_DAYS = 7
@@ -107,6 +107,7 @@ def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
     unfinished = None
     with store.begin() as connection:
         if not fresh:
+            check(connection, store.path, run, run.c.identity == draft.identity)
             unfinished = _unfinished(connection, draft)
         if unfinished is not None and _is_recent(unfinished):
             return Begun(unfinished, resumed=True)
@@ -150,6 +151,7 @@ def find(store: Store, number: int) -> Run:
     if not 0 <= number < MAX_NUMBER:
         raise UsageError(f"there is no run {number}", hint="masa history lists the runs")
     with store.begin() as connection:
+        check(connection, store.path, run, run.c.id == number)
         row = connection.execute(sql.select(run).where(run.c.id == number)).first()
         if row is None:
             known = [str(other) for other in connection.execute(sql.select(run.c.id)).scalars()]
@@ -172,7 +174,7 @@ def claim(store: Store, number: int, *, even_without_log: bool = False) -> None:
     one.
     """
     found = find(store, number)
-    if found.stopped == WORKING and not store.had_log and not even_without_log:
+    if found.stopped == LOG_LOST and not even_without_log:
         other = f"resume with what is there: --resume {number}"
         if found.kind == "compare":
             other = "begin anew: --fresh"
@@ -187,6 +189,8 @@ def claim(store: Store, number: int, *, even_without_log: bool = False) -> None:
 
 def release(store: Store, number: int) -> None:
     """Record that this process no longer works on a run, if that is all that is known of it."""
+    if not store.place.is_there:
+        return  # It was saved, with this in it.
     with store.begin() as connection:
         row = sql.update(run).where(run.c.id == number, run.c.stopped == WORKING)
         connection.execute(row.values(stopped="interrupted"))
@@ -259,6 +263,7 @@ def current(store: Store, name: str) -> Run | None:
         .limit(1)
     )
     with store.begin() as connection:
+        check(connection, store.path, baseline, baseline.c.name == name)
         number = connection.execute(newest).scalar()
     if number is None:
         return None
@@ -269,7 +274,9 @@ def with_seed(store: Store, name: str, seed: int) -> int | None:
     """Find the assessment of a name for which this seed was drawn."""
     with store.begin() as connection:
         for number, settings in connection.execute(
-            sql.select(run.c.id, run.c.settings).where(run.c.name == name, run.c.kind == "assess")
+            sql.select(run.c.id, run.c.settings).where(
+                run.c.name == name, run.c.kind == "assess", is_whole(run)
+            )
         ):
             if settings.get(DRAWN_SEED) == seed:
                 return int(number)
@@ -293,23 +300,34 @@ def asked_lately(store: Store, name: str, *, before: int | None = None) -> Ints:
 
 
 def runs(store: Store, *, most: int = 50) -> list[Run]:
-    """Return the newest runs, the newest last."""
+    """Return the newest runs, the newest last, without those that `damaged_runs` names."""
+    newest = sql.select(run).where(is_whole(run)).order_by(run.c.id.desc()).limit(most)
     with store.begin() as connection:
-        rows = connection.execute(sql.select(run).order_by(run.c.id.desc()).limit(most)).all()
+        rows = connection.execute(newest).all()
     return [Run(*row) for row in reversed(rows)]
+
+
+def damaged_runs(store: Store) -> list[int]:
+    """Return the numbers of runs that cannot be what masa wrote."""
+    with store.begin() as connection:
+        return list(connection.execute(sql.select(run.c.id).where(~is_whole(run))).scalars())
 
 
 def names(store: Store) -> list[str]:
     """Return the names that have a baseline."""
     with store.begin() as connection:
-        return list(connection.execute(sql.select(baseline.c.name).distinct()).scalars())
+        whole = sql.select(baseline.c.name).where(is_whole(baseline)).distinct()
+        return list(connection.execute(whole).scalars())
 
 
 def keys(store: Store, found: Run) -> Ints:
     """Return the keys of all items of a run's data, ascending."""
     packed_keys = sql.select(data.c.hashes).where(data.c.fingerprint == found.data)
     with store.begin() as connection:
-        packed = connection.execute(packed_keys).scalar_one()
+        check(connection, store.path, data, data.c.fingerprint == found.data)
+        packed = connection.execute(packed_keys).scalar()
+    if packed is None:
+        raise damaged(store.path, f"the data of run {found.id}")
     try:
         return np.frombuffer(zlib.decompress(packed), "<i8").astype(np.int64)
     except (zlib.error, ValueError) as exc:

@@ -18,7 +18,7 @@ from masa.errors import StoreError
 from masa.records import Query, Reply
 from masa.storage import history
 from masa.storage.damage import check_calls
-from masa.storage.schema import call
+from masa.storage.schema import SETTLED, call
 from masa.storage.store import Store, translated
 
 NOT_BILLED = ("free", "known", "unsent")
@@ -27,9 +27,6 @@ NOT_BILLED = ("free", "known", "unsent")
 TOUCH_EVERY = 5.0
 """Seconds after which a run is marked again as worked on, and the log of the database written
 through."""
-
-SETTLED = ("answer", "error", "known", "unsent")
-"""Outcomes after which an item has an answer, or has failed for good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +242,7 @@ class Journal:
                 with suppress(StoreError):
                     self._commit(self._unwritten)
             with translated(self._store.path):
-                self._store.place.check(self._connection.driver_connection)
+                self._store.place.rescue(self._connection.driver_connection)
         finally:
             self._thread.shutdown()
             self._connection.close()
@@ -310,7 +307,7 @@ class Journal:
                 cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
                 self._next_touch = time.monotonic() + TOUCH_EVERY
             # Written first: what is saved of a store that was deleted has these rows, too.
-            self._store.place.check(None)
+            self._store.place.require()
 
 
 _SENT = (

@@ -8,6 +8,15 @@ HEAD = "0003"
 WORKING = "working"
 """What `stopped` says of a run while a process works on it, and after that was killed."""
 
+LOG_LOST = "without log"
+"""What `stopped` says of a run whose process was killed, and then the log of the store was gone."""
+
+SETTLED = ("answer", "error", "known", "unsent")
+"""Outcomes after which an item has an answer, or has failed for good."""
+
+TO_BE_ASKED_AGAIN = ("failed", "free")
+"""Outcomes of calls after which their items are asked again."""
+
 metadata = sql.MetaData()
 
 data = sql.Table(

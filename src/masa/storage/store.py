@@ -10,18 +10,18 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
 
-from masa.errors import BusyError, StoreError
+from masa.errors import BusyError, MasaError, StoreError
 from masa.settings.run import DEFAULT_STORE
-from masa.storage.damage import check_runs, damaged
+from masa.storage.damage import damaged
 from masa.storage.place import Place, log_of, real_path
-from masa.storage.schema import HEAD, WORKING, baseline, call, data, metadata, run
+from masa.storage.schema import HEAD, LOG_LOST, WORKING, baseline, call, data, metadata, run
 
 __all__ = [
     "HEAD",
@@ -36,6 +36,8 @@ __all__ = [
     "translated",
 ]
 
+ELSEWHERE = "check that it and its folder can be written, or give another place with --store"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
@@ -44,28 +46,26 @@ class Store:
     path: Path
     engine: sql.Engine
     place: Place
-    had_log: bool
-    """whether the log of the database was beside it when it was opened"""
 
     @contextmanager
     def begin(self) -> Iterator[sql.Connection]:
         """Open a connection inside a transaction, with errors translated."""
         with translated(self.path):
             if not self.place.is_there:
-                self._lose()
+                self._rescue()
             with self.engine.begin() as connection:
                 yield connection
 
-    def _lose(self) -> None:
-        """Raise because the file is gone; save what a connection that is open still sees of it."""
+    def _rescue(self) -> None:
+        """Save what a connection that is open still sees of the file, and raise."""
         pool = self.engine.pool
-        if not isinstance(pool, sql.QueuePool) or not pool.checkedin():
-            self.place.check(None)
-        connection = self.engine.raw_connection()
-        try:
-            self.place.check(connection.driver_connection)
-        finally:
-            connection.close()
+        if isinstance(pool, sql.QueuePool) and pool.checkedin():
+            connection = self.engine.raw_connection()
+            try:
+                self.place.rescue(connection.driver_connection)
+            finally:
+                connection.close()
+        self.place.require()
 
     def write_through(self) -> None:
         """Bring what is in the log into the database itself, as far as nobody reads."""
@@ -76,11 +76,13 @@ class Store:
             connection.close()
 
     def is_claimed(self, number: int) -> bool:
-        """Say whether a process holds a run."""
+        """Say whether a process holds a run; one whose lock may not be looked at is held."""
         try:
             file = os.open(self._lock_of(number), os.O_RDWR)
-        except OSError:
+        except FileNotFoundError:
             return False
+        except OSError:
+            return True
         try:
             return not _lock(file)
         finally:
@@ -144,22 +146,37 @@ def opened(path: Path | str | None = DEFAULT_STORE, *, make: bool = True) -> Ite
 @contextmanager
 def opened_to_read(path: Path | str) -> Iterator[Store]:
     """Open a store of which nothing is to be changed, also on a disk that cannot be written."""
-    file = Path(path)
-    cannot_be_written = file.is_file() and not (
-        os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
-    )
-    if not cannot_be_written:
+    file = Path(os.path.realpath(path))
+    can_be_written = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+    if can_be_written or not file.is_file():
         with opened(path, make=False) as store:
             yield store
         return
     with tempfile.TemporaryDirectory(prefix="masa-") as folder:
         copy = Path(folder) / "masa.db"
         with translated(file):
-            shutil.copyfile(file, copy)
-            if log_of(file).exists():
-                shutil.copyfile(log_of(file), log_of(copy))
-        with _opened(copy, durable=False) as store:
-            yield store
+            _copy(file, copy)
+            engine = _engine(copy, durable=False)
+            try:
+                _migrate(file, engine)
+                yield Store(file, engine, Place.of(copy))
+            finally:
+                engine.dispose()
+
+
+def _copy(file: Path, copy: Path) -> None:
+    """Copy a store, also one that another process is writing."""
+    try:
+        with (
+            closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            source.backup(target)
+    except sqlite3.Error:
+        # SQLite cannot read a store with a log on a disk that nobody can write. Nobody writes it.
+        shutil.copyfile(file, copy)
+        if log_of(file).exists():
+            shutil.copyfile(log_of(file), log_of(copy))
 
 
 @contextmanager
@@ -174,10 +191,15 @@ def _opened(file: Path, *, durable: bool) -> Iterator[Store]:
         engine = _engine(file, durable=durable)
         try:
             _migrate(file, engine)
-            store = Store(file, engine, Place.of(file), had_log)
-            if had_log:
-                _settle(store)
-            yield store
+            store = Store(file, engine, Place.of(file))
+            _settle(store, whole=had_log)
+            try:
+                yield store
+            finally:
+                # Who closes a store last brings its log into it.
+                with suppress(MasaError, OSError, sql.exc.SQLAlchemyError):
+                    if store.place.is_there:
+                        _settle(store, whole=True)
         finally:
             engine.dispose()
 
@@ -197,8 +219,8 @@ def translated(path: Path) -> Iterator[None]:
         if exc.errno == errno.ENOSPC:
             raise _explained(path, "the disk is full") from exc
         raise StoreError(
-            f"the store {path} cannot be written: {exc.strerror or exc}",
-            hint="check that its folder can be written, or give another place with --store",
+            f"the store {path} cannot be used: {exc.strerror or exc}",
+            hint=ELSEWHERE,
         ) from exc
 
 
@@ -220,7 +242,7 @@ def _explained(path: Path, said: str) -> StoreError:
         )
     return StoreError(
         f"the store {path}: {said}",
-        hint="check that its folder can be written, or give another place with --store",
+        hint=ELSEWHERE,
     )
 
 
@@ -277,7 +299,6 @@ def _migrate(path: Path, engine: sql.Engine) -> None:
             found = connection.exec_driver_sql("SELECT version_num FROM alembic_version")
             version = found.scalar()
         if version == HEAD:
-            check_runs(connection, path)
             return
         if version is not None and not re.fullmatch("[0-9]{4}", str(version)):
             raise damaged(path, "the version of its tables")
@@ -302,14 +323,17 @@ def _migrate(path: Path, engine: sql.Engine) -> None:
         command.upgrade(config, "head")
 
 
-def _settle(store: Store) -> None:
-    """Note which runs were left by a process that was killed: with the log nothing is missing."""
+def _settle(store: Store, *, whole: bool) -> None:
+    """Note of the runs that a killed process left whether their store had its log."""
     left = sql.select(run.c.id).where(run.c.stopped == WORKING)
     with store.begin() as connection:
+        # Not every disk can have a log; then everything is in the database itself.
+        has_logs = connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        stopped = LOG_LOST if has_logs and not whole else "interrupted"
         for number in connection.execute(left).scalars().all():
             if not store.is_claimed(number):
                 row = sql.update(run).where(run.c.id == number)
-                connection.execute(row.values(stopped="interrupted"))
+                connection.execute(row.values(stopped=stopped))
 
 
 def _lock(file: int) -> bool:

@@ -58,7 +58,7 @@ def init(given: Given) -> None:
     table = Table.open(data)
     profiles = table.profile()
     say(given, [draft.looked_at(table, profiles)])
-    chosen = _chosen(given, draft.guess(profiles), [profile.name for profile in profiles])
+    chosen = _chosen(given, draft.guess(profiles), table.columns)
     path = data if Path(data).is_absolute() else os.path.relpath(data, out.parent)
     written = draft.written(
         path,

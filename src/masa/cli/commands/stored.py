@@ -69,6 +69,7 @@ def history(given: Given) -> None:
 
     with opened_to_read(_store(given)) as store:
         runs = past.runs(store)
+        damaged = past.damaged_runs(store)
         current = [past.current(store, name) for name in past.names(store)]
     baselines = {run.id for run in current if run is not None}
     keys = ("id", "kind", "name", "created", "finished", "stopped")
@@ -76,4 +77,7 @@ def history(given: Given) -> None:
         {**{key: getattr(run, key) for key in keys}, "baseline": run.id in baselines}
         for run in runs
     ]
-    show(given, {"runs": listed}, terminal.runs(runs, baselines))
+    show(given, {"runs": listed, "damaged": damaged}, terminal.runs(runs, baselines))
+    if damaged:
+        names = ", ".join(map(str, damaged))
+        say(given, [f"runs that were edited or damaged, and cannot be read: {names}"])
