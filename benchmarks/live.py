@@ -20,6 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from masa import Client, Dataset
 
 SERVER = """
 import asyncio, sys
@@ -66,26 +70,34 @@ async def bare(url: str, *, calls: int, at_once: int, rate: float) -> None:
         await asyncio.gather(*(one(session, number) for number in range(calls)))
 
 
-def asking(url: str, *, calls: int, rate: float) -> dict[str, float]:
-    """Time masa and the bare loop in this process, one after the other."""
-    import masa
+def client_of(url: str) -> "Client":
     from masa.clients import Context
     from masa.clients.http import make
 
-    def client() -> masa.Client:
-        options = {"url": url, "body": {"text": "{text}"}, "label": "label", "price": 0.001}
-        return make("", options, Context(("no", "yes"), ("text",), {}))
+    options = {"url": url, "body": {"text": "{text}"}, "label": "label", "price": 0.001}
+    return make("", options, Context(("no", "yes"), ("text",), {}))
 
-    data = masa.Dataset.of(
-        ["yes", "no"] * calls,
-        inputs={"text": [f"text {i}" for i in range(2 * calls)]},
-        predictions={"old": ["yes"] * 2 * calls},
+
+def items(count: int) -> "Dataset":
+    import masa
+
+    return masa.Dataset.of(
+        ["yes", "no"] * (count // 2),
+        inputs={"text": [f"text {i}" for i in range(count)]},
+        predictions={"old": ["yes"] * count},
     )
+
+
+def asking(url: str, *, calls: int, rate: float) -> dict[str, float]:
+    """Time masa and the bare loop in this process, one after the other."""
+    import masa
+
+    data = items(2 * calls)
     limits = masa.Limits(concurrency=64, rate=rate)
     with tempfile.TemporaryDirectory() as folder:
         masa.assess(
             data,
-            client(),
+            client_of(url),
             baseline="old",
             budget=200,
             store=Path(folder) / "warm.db",
@@ -94,7 +106,7 @@ def asking(url: str, *, calls: int, rate: float) -> dict[str, float]:
         used, began = cpu(), time.monotonic()
         found = masa.assess(
             data,
-            client(),
+            client_of(url),
             baseline="old",
             budget=calls,
             store=Path(folder) / "masa.db",
@@ -118,18 +130,8 @@ def asking(url: str, *, calls: int, rate: float) -> dict[str, float]:
 def at_full_width(url: str, *, calls: int, at_once: int = 256) -> dict[str, float]:
     """Time a baseline and an assessment without a limit, beside the bare loop."""
     import masa
-    from masa.clients import Context
-    from masa.clients.http import make
 
-    def client() -> masa.Client:
-        options = {"url": url, "body": {"text": "{text}"}, "label": "label", "price": 0.001}
-        return make("", options, Context(("no", "yes"), ("text",), {}))
-
-    data = masa.Dataset.of(
-        ["yes", "no"] * calls,
-        inputs={"text": [f"text {i}" for i in range(2 * calls)]},
-        predictions={"old": ["yes"] * 2 * calls},
-    )
+    data = items(2 * calls)
     limits = masa.Limits(concurrency=at_once)
     found: dict[str, float] = {}
 
@@ -141,15 +143,15 @@ def at_full_width(url: str, *, calls: int, at_once: int = 256) -> dict[str, floa
 
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "masa.db"
-        masa.assess(data, client(), baseline="old", budget=200, store=store, limits=limits)
+        masa.assess(data, client_of(url), baseline="old", budget=200, store=store, limits=limits)
         time_of(
             "baseline",
-            lambda: masa.baseline(data, client(), budget=calls, store=store, limits=limits),
+            lambda: masa.baseline(data, client_of(url), budget=calls, store=store, limits=limits),
         )
         time_of(
             "assess",
             lambda: masa.assess(
-                data, client(), baseline="old", budget=calls, store=store, limits=limits
+                data, client_of(url), baseline="old", budget=calls, store=store, limits=limits
             ),
         )
     time_of("bare", lambda: asyncio.run(bare(url, calls=calls, at_once=at_once, rate=1e9)))

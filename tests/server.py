@@ -38,6 +38,26 @@ KINDS = (
     "empty",
 )
 
+WAYS = (
+    "302",
+    "307",
+    "400",
+    "401",
+    "402",
+    "403",
+    "429",
+    "429-after",
+    "429-large",
+    "451",
+    "500",
+    "503",
+    "reset",
+    "timeout",
+    "endless",
+    "huge",
+)
+"""Ways in which one item may never be answered while all others are."""
+
 
 @dataclass
 class Request:

@@ -12,24 +12,8 @@ import masa
 from live_runs import calls, client, data
 from masa.records import Column
 from masa.settings import Limits
-from server import KEY, Server, reviews
+from server import KEY, WAYS, Server, reviews
 
-WAYS = (
-    "302",
-    "400",
-    "401",
-    "402",
-    "403",
-    "429",
-    "429-after",
-    "429-large",
-    "451",
-    "500",
-    "503",
-    "reset",
-    "timeout",
-    "endless",
-)
 LIMITS = Limits(concurrency=8, tries=3, first_wait=0.01, longest_wait=0.05)
 
 

@@ -7,26 +7,8 @@ import pytest
 import masa
 from live_runs import calls, client, data
 from masa.settings import Limits
-from server import Server, reviews
+from server import WAYS, Server, reviews
 
-WAYS = (
-    "302",
-    "307",
-    "400",
-    "401",
-    "402",
-    "403",
-    "429",
-    "429-after",
-    "429-large",
-    "451",
-    "500",
-    "503",
-    "reset",
-    "timeout",
-    "endless",
-    "huge",
-)
 ITEMS, BUDGET = 1_000, 1_060
 LIMITS = Limits(concurrency=16, tries=3, first_wait=0.01, longest_wait=0.05)
 
