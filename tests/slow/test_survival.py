@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import pytest
 
 from command_line import MASA, VERDICTS, configure
-from server import Server, journal, reviews, strange
+from server import Server, database, journal, reviews, strange
 
 KILLS = int(os.environ.get("MASA_KILLS", "200"))
 
@@ -152,32 +151,12 @@ def test_killed_at_random_moments_and_resumed(project: Path, concurrency: int) -
                 "the same items as without interruption"
             )
             assert same(found, clean), "and the same result"
-        folded = subprocess.run(
-            [sys.executable, "-c", FOLD, str(project)], capture_output=True, text=True, check=True, timeout=120
-        )  # fmt: skip
-        assert json.loads(folded.stdout) == found["new"], (
-            "folding the journal afresh gives what was printed"
-        )
-
-
-FOLD = """
-import json, sys, sqlite3, masa, numpy as np
-from masa.data.strata import Strata
-from masa.inference.paired import paired
-from masa.records import Column
-data = masa.read(sys.argv[1] + "/reviews.csv", label="label", id="id", inputs=["text"], predictions=["label"])
-place = {key: item for item, key in enumerate(data.keys.tolist())}
-with sqlite3.connect(sys.argv[1] + "/.masa/masa.db") as store:
-    rows = store.execute("SELECT item, prediction FROM call WHERE outcome = 'answer'").fetchall()
-said = sorted((place[item], prediction) for item, prediction in rows)
-places = np.array([item for item, _ in said])
-values = tuple(sorted({prediction for _, prediction in said}))
-new = Column("new", values, np.array([values.index(prediction) for _, prediction in said], np.int32))
-old = data.predictions["label"]
-then = Column("old", old.values, old.codes[places])
-found = paired(Strata.build(data.label), places, then, new, all_old=old)
-print(json.dumps(found.shift.new.values.tolist()))
-"""
+        asked = len(server.requests)
+        with database(project / ".masa" / "masa.db") as store:
+            store.execute("UPDATE run SET finished = NULL, result = NULL")
+        again = assess(project, "--budget", found["queries"])
+        assert len(server.requests) == asked, "nothing is asked again"
+        assert same(found, again), "folding the journal afresh gives what was printed"
 
 
 def test_a_full_disk_is_a_clear_error_and_the_run_goes_on_afterwards(
