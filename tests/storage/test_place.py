@@ -79,7 +79,10 @@ def test_what_stands_in_the_place_of_the_store_is_left_alone(
     assert "resuming run 1" in done.stderr
 
 
-def test_a_store_without_its_log_is_not_taken_for_whole(slow_server: Server, project: Path) -> None:
+@pytest.mark.parametrize("put_back", [False, True])
+def test_a_store_without_its_log_is_not_taken_for_whole(
+    slow_server: Server, project: Path, put_back: bool
+) -> None:
     store = killed(slow_server, project)
     log = store.with_name("masa.db-wal")
     log.rename(project / "kept")
@@ -89,8 +92,15 @@ def test_a_store_without_its_log_is_not_taken_for_whole(slow_server: Server, pro
     assert "answers of run 1 may be missing" in done.stderr
     assert "masa.db-wal, which is gone" in done.stderr
     assert len(slow_server.requests) == asked, "nothing is paid for again"
+    if put_back:
+        (project / "kept").rename(log)
     done = run("assess", "--old", "label", "--budget", "200", "--resume", 1)
     assert done.returncode in VERDICTS
+    texts = slow_server.answered
+    again = len(texts) - len(set(texts))
+    assert again <= 4 if put_back else again > 20
+    with database(store) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 @pytest.mark.parametrize("between", [[], ["history"]])

@@ -175,13 +175,13 @@ def claim(store: Store, number: int, *, even_without_log: bool = False) -> None:
     """
     found = find(store, number)
     if found.stopped == LOG_LOST and not even_without_log:
-        other = f"resume with what is there: --resume {number}"
+        then = f"--resume {number} resumes it, with what is there"
         if found.kind == "compare":
-            other = "begin anew: --fresh"
+            then = "--fresh begins anew"
         raise StoreError(
             f"answers of run {number} may be missing: masa was killed while it worked on it, and "
             f"what was not yet in {store.path.name} is in {log_of(store.path).name}, which is gone",
-            hint=f"put it beside {store.path}, or {other}",
+            hint=f"put it back beside {store.path} if you have it; {then}",
         )
     pause(store, number, WORKING)
     store.write_through()
