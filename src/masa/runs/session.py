@@ -14,11 +14,12 @@ from masa.data.dataset import Dataset
 from masa.errors import ApiError, MasaError, UsageError
 from masa.records import ERROR, Progress, Query, Stopped, amount
 from masa.runs.budget import Budget
-from masa.runs.engine import Count, Engine
+from masa.runs.engine import Engine
 from masa.runs.journalled import answered, keys, unanswered
 from masa.runs.memory import SELDOM_COLLECTED
 from masa.runs.misread import LabelCheck
 from masa.runs.options import RunOptions
+from masa.runs.tries import Count
 from masa.runs.watch import Watch
 from masa.sampling.source import Source
 from masa.settings import Limits

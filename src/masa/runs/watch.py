@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from masa.records import Progress, money_text
 from masa.runs.budget import Budget
-from masa.runs.engine import Count
+from masa.runs.tries import Count
 
 SHOWN_EVERY = 0.3
 """Seconds between two reports of progress."""
