@@ -27,7 +27,7 @@ TYPES: dict[type[Any], tuple[str, ...]] = {
 def check(
     connection: sql.Connection, path: Path, table: sql.Table, where: sql.ColumnElement[bool]
 ) -> None:
-    """Raise if rows of a table hold what cannot be."""
+    """Raise if one of these rows of a table holds a value that masa never writes."""
     number: sql.ColumnElement[Any] = sql.literal_column("rowid")
     wrong = sql.select(number).select_from(table).where(where & ~is_whole(table))
     row = connection.execute(wrong.limit(1)).first()
@@ -36,7 +36,7 @@ def check(
 
 
 def check_calls(connection: sql.Connection, path: Path, number: int) -> None:
-    """Raise if the journal of a run holds what cannot be."""
+    """Raise if the journal of a run holds a value that masa never writes."""
     settled = call.c.outcome.in_(SETTLED)
     whole = (
         is_whole(call)
@@ -79,5 +79,5 @@ def damaged(path: Path, what: str) -> StoreError:
     """Say what of a store is damaged."""
     return StoreError(
         f"{path} is damaged, or was edited: {what} cannot be what masa wrote",
-        hint="take a copy of before, or give another place with --store",
+        hint="restore an earlier copy of it, or give another place with --store",
     )
