@@ -101,12 +101,13 @@ class Failed(CallError):
 class Rejected(CallError):
     """The API will never answer about this item, for example because it is too long.
 
-    It is not tried again.
+    It is not tried again. It counts as billed unless it is known not to be.
     """
 
-    def __init__(self, message: str, *, said: str = "") -> None:
+    def __init__(self, message: str, *, said: str = "", billed: bool = True) -> None:
         super().__init__(message)
         self.said = said
+        self.billed = billed
 
 
 class Fatal(CallError):
@@ -118,9 +119,16 @@ class Fatal(CallError):
     """
 
     def __init__(
-        self, message: str, *, hint: str = "", unless_answered: bool = False, others: int = 4
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        unless_answered: bool = False,
+        others: int = 4,
+        billed: bool = True,
     ) -> None:
         super().__init__(message)
         self.hint = hint
+        self.billed = billed
         self.unless_answered = unless_answered
         self.others = others

@@ -239,11 +239,13 @@ def test_labels_are_heard_in_what_a_model_says(said: str, heard: str | None) -> 
         {"model": "m", "price": 0, "labels": {"positive": "pos", "not neg": "neu"}},
         context(),
     )
-    assert client._read(said) == heard  # type: ignore[attr-defined]
+    from masa.clients.language_models.model import Said
+
+    assert client._read(Said(said)).label == heard  # type: ignore[attr-defined]
 
 
 def test_refusals_and_cut_answers_are_not_labels() -> None:
-    from masa.clients.openai import OpenAI
+    from masa.clients.language_models.openai import OpenAI
 
     class Fake(Server):
         def _complete(self, text: str, body: Any) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def test_what_a_function_raises_is_a_failed_call(
 
 def test_a_batch_that_gives_too_few_answers_fails(project: Path) -> None:
     write_module(project, "mine3")
-    with pytest.raises(masa.Rejected, match="one answer per item"):
+    with pytest.raises(masa.Failed, match="one answer per item"):
         ask(clients.make("python:mine3:few", {"price": 0, "batch": 3}, context()), "x", "y", "z")
 
 

@@ -1,32 +1,28 @@
 """Clients: each sends an item to an API and brings back a label.
 
 A client is made from its name in masa.toml or on the command line: `replay:COLUMN`,
-`python:module:function`, `http`, `openai`, or one that an installed package offers under the
-entry point group `masa.clients`. A client asks once and says what happened; retries, budgets and
-the journal are not its business.
+`python:module:function`, `http`, a named service or language model of the `catalogue`, or one
+that an installed package offers under the entry point group `masa.clients`. A client asks once and
+says what happened; retries, budgets and the journal are not its business.
 """
 
 import functools
 import hashlib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from masa.clients.catalogue import CATALOGUE
 from masa.errors import ConfigError
 from masa.records import Item, Reply
 
 GROUP = "masa.clients"
-BUILT_IN = {
-    "http": "masa.clients.http",
-    "openai": "masa.clients.openai",
-    "python": "masa.clients.python",
-}
-KINDS = ("replay", *BUILT_IN)
 
 
 @runtime_checkable
@@ -73,8 +69,25 @@ class Context:
     """the variables that may be sent, by name"""
     hosts: dict[str, str] = field(default_factory=dict)
     """the host that each variable is sent to, for all clients of a command"""
+    folder: Path | None = None
+    """the folder of the data, from which files may be sent"""
     imports: bool = True
     """whether code that the configuration names may be imported"""
+
+
+def batch_size(client: Client) -> int:
+    """Give the number of items that the client sends in one call at most: its `batch`, if any."""
+    return max(1, int(getattr(client, "batch", 1)))
+
+
+def check_items(client: Client, items: Iterable[Item]) -> None:
+    """Let a client look at all items before anything is spent: its `check(items)`, if any.
+
+    It raises a DataError for what can never be sent, such as a file that is not there.
+    """
+    check = getattr(client, "check", None)
+    if check is not None:
+        check(items)
 
 
 Factory = Callable[[str, Mapping[str, Any], Context], Client]
@@ -84,15 +97,15 @@ Factory = Callable[[str, Mapping[str, Any], Context], Client]
 def offered() -> dict[str, str]:
     """Return the names of all clients that can be made, and who offers them."""
     plugins = {point.name: point.value for point in entry_points(group=GROUP)}
-    return dict.fromkeys(KINDS, "masa") | plugins
+    return dict.fromkeys(CATALOGUE, "masa") | plugins
 
 
 def make(name: str, options: Mapping[str, Any], context: Context) -> Client:
     """Make a client from its name and options."""
     kind, _, argument = name.partition(":")
     factory: Factory
-    if kind in BUILT_IN:
-        factory = import_module(BUILT_IN[kind]).make
+    if kind in CATALOGUE and kind != "replay":
+        factory = import_module(CATALOGUE[kind].module).make
         return factory(argument, options, context)
     for point in entry_points(group=GROUP):
         if point.name == kind:

@@ -5,7 +5,6 @@ import importlib
 import inspect
 import logging
 import sys
-import threading
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,14 +16,13 @@ from pydantic import Field
 
 from masa.clients import Context
 from masa.clients.options import QUERIES_ONLY, OptionsModel, Price, checked, whole_price
+from masa.clients.threads import in_a_thread
+from masa.clients.together import Together
 from masa.data.dataset import as_text
 from masa.errors import CallError, ConfigError, Failed, MasaError, Rejected
 from masa.records import Item, Reply, billionths
 
 log = logging.getLogger(__name__)
-
-GATHER = 0.005
-"""Seconds that a batch waits for more items."""
 
 REPLY_KEYS = {"label", "confidence", "version", "cost"}
 """The keys of a dict that a function may return."""
@@ -55,8 +53,8 @@ class Python:
         self._options = options
         self._call = caller(function)
         self._slots: asyncio.Semaphore | None = None
-        self._batch: list[tuple[Item, asyncio.Future[Reply]]] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._together = Together(self._ask_together, options.batch)
+        self.batch = options.batch
         self.priced = isinstance(options.price, int)
 
     def price(self, _: Item) -> int:
@@ -77,7 +75,7 @@ class Python:
             async with self._slots, asyncio.timeout(options.timeout):
                 if options.batch == 1:
                     return await self._call(item)
-                return await self._join(item)
+                return await self._together.ask(item)
         except TimeoutError as exc:
             raise Failed(f"no answer in {options.timeout:g} s") from exc
 
@@ -85,56 +83,13 @@ class Python:
         """Get ready for another loop, without waiting for functions that hang."""
         self._slots = None
 
-    async def _join(self, item: Item) -> Reply:
-        """Add an item to the next batch and wait for its reply."""
-        loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[Reply] = loop.create_future()
-        self._batch.append((item, waiting))
-        if len(self._batch) >= self._options.batch:
-            self._start()
-        elif len(self._batch) == 1:
-            loop.call_later(GATHER, self._start)
-        return await waiting
-
-    def _start(self) -> None:
-        """Send the batch that is gathered so far."""
-        batch, self._batch = self._batch, []
-        if batch:
-            task = asyncio.create_task(self._ask_together(batch))
-            # A task that nobody refers to may be garbage collected before it is done.
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _ask_together(self, batch: list[tuple[Item, asyncio.Future[Reply]]]) -> None:
-        replies = await self._replies([_shown(item) for item, _ in batch])
-        for (_, waiting), answer in zip(batch, replies, strict=True):
-            if waiting.done():
-                continue
-            if isinstance(answer, CallError):
-                waiting.set_exception(answer)
-            else:
-                waiting.set_result(answer)
-
-    async def _replies(self, shown: list[Any]) -> list[Reply | CallError]:
+    async def _ask_together(self, items: list[Item]) -> list[Reply | CallError]:
         """Call the function with a batch; return one reply or error per item."""
-        try:
-            answers = await _called(self._function, shown)
-            is_list = isinstance(answers, Sequence) and not isinstance(answers, str)
-            if not is_list or len(answers) != len(shown):
-                raise Rejected("the function did not return a list with one answer per item")
-            replies: list[Reply | CallError] = []
-            for answer in answers:
-                try:
-                    replies.append(reply(answer))
-                except CallError as exc:
-                    replies.append(exc)
-        except CallError as exc:
-            return [exc] * len(shown)
-        except Exception as exc:
-            log.info("the batch failed", exc_info=exc)
-            failure = Rejected(f"the answer raised {type(exc).__name__}", said=str(exc))
-            return [failure] * len(shown)
-        return replies
+        answers = await _called(self._function, [_shown(item) for item in items])
+        is_list = isinstance(answers, Sequence) and not isinstance(answers, str)
+        if not is_list or len(answers) != len(items):
+            raise Rejected("the function did not return a list with one answer per item")
+        return [_reply_or_error(answer) for answer in answers]
 
 
 def caller(function: Callable[..., Any]) -> Callable[[Item], Awaitable[Reply]]:
@@ -163,7 +118,7 @@ async def _called(function: Callable[..., Any], given: object) -> Any:
     try:
         if inspect.iscoroutinefunction(function):
             return await function(given)
-        answer = await _in_a_thread(function, given)
+        answer = await in_a_thread(function, given)
         if inspect.isawaitable(answer):
             return await answer
         return answer
@@ -181,37 +136,6 @@ async def _called(function: Callable[..., Any], given: object) -> Any:
         raise Rejected(
             f"the function raised {type(exc).__name__}", said=f"{exc} ({_where(exc)})"
         ) from exc
-
-
-async def _in_a_thread(function: Callable[..., Any], given: object) -> Any:
-    """Call a function in a thread of its own, which does not keep the program from ending."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(answer: Any, exc: BaseException | None) -> None:
-        if done.done():
-            return
-        if exc is not None:
-            done.set_exception(exc)
-        else:
-            done.set_result(answer)
-
-    def work() -> None:
-        answer: Any = None
-        raised: BaseException | None = None
-        try:
-            answer = function(given)
-        except StopIteration:  # A future cannot hold it.
-            raised = Rejected("the function raised StopIteration")
-        except Exception as exc:
-            raised = exc
-        except BaseException as exc:
-            raised = Rejected(f"the function raised {type(exc).__name__}")
-        with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
-            loop.call_soon_threadsafe(settle, answer, raised)
-
-    threading.Thread(target=work, name="masa-api", daemon=True).start()
-    return await done
 
 
 def _where(exc: BaseException) -> str:
@@ -246,6 +170,17 @@ def reply(answer: Any) -> Reply:
             "the function returned a cost or a confidence that is not a number", said=str(exc)
         ) from exc
     return Reply(as_text(answer["label"]), confidence, as_text(answer.get("version")), cost)
+
+
+def _reply_or_error(answer: Any) -> Reply | CallError:
+    """Read one answer of a batch."""
+    try:
+        return reply(answer)
+    except CallError as exc:
+        return exc
+    except Exception as exc:
+        log.info("an answer of a batch cannot be read", exc_info=exc)
+        return Rejected(f"the answer raised {type(exc).__name__}", said=str(exc))
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> Python:

@@ -1,8 +1,10 @@
 """Secrets come from the environment and stay out of everything that is shown or stored."""
 
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
@@ -28,6 +30,10 @@ class Secrets:
         self._context = context
         self._host = urlsplit(url).netloc.lower()
         self._used: set[str] = set()
+
+    def also_hide(self, value: str) -> None:
+        """Hide another value, such as a token that was fetched."""
+        self._used.add(value)
 
     def fill(self, text: str) -> str:
         """Replace each variable by its value."""
@@ -73,6 +79,22 @@ class Secrets:
             )
         self._used.add(value)
         return value
+
+
+def with_own_keys(
+    context: Context, url: str, names: Sequence[str], *, hosts: Sequence[str]
+) -> Context:
+    """Let a provider's own keys go to the provider without a declaration, and nowhere else.
+
+    A host that begins with a dot stands for all names that end with it.
+    """
+    address = urlsplit(url)
+    host = (address.hostname or "").lower()
+    theirs = any(host == one or (one.startswith(".") and host.endswith(one)) for one in hosts)
+    if address.scheme != "https" or not theirs:
+        return context
+    keys = {name: os.environ.get(name, "") for name in names if name not in context.environment}
+    return replace(context, environment={**context.environment, **keys})
 
 
 def _in_json(value: str) -> tuple[str, str]:

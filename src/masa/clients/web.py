@@ -6,7 +6,7 @@ import json
 import ssl
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -19,12 +19,10 @@ import aiohttp
 from masa.clients.connections import Connector
 from masa.clients.deadline import deadline
 from masa.clients.secrets import Secrets
-from masa.errors import Failed, Fatal, Refused, Rejected
+from masa.errors import CallError, Failed, Fatal, Refused, Rejected
 
 MOST = 4 << 20
 """The most bytes of an answer; what is larger is not an answer."""
-
-TOO_LARGE = f"an answer of more than {MOST >> 20} MB"
 
 HOPELESS = {
     401: "does the key work?",
@@ -44,27 +42,83 @@ class Response:
     headers: Mapping[str, str]
 
 
-class Web:
-    """Send JSON, and translate every failure into one of masa's errors."""
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer whose status says that there is none."""
 
-    def __init__(self, *, timeout: float, secrets: Secrets) -> None:
+    status: int
+    content: Any
+    """the JSON in it, or None"""
+    text: str
+    """its beginning, without secrets, in one line"""
+    retry_after: float | None
+
+
+class Web:
+    """Send requests, and translate every failure into one of masa's errors."""
+
+    def __init__(
+        self,
+        *,
+        timeout: float,
+        secrets: Secrets,
+        meaning: Callable[[Refusal], CallError | None] = lambda _: None,
+    ) -> None:
+        """Ask `meaning` first what a status means, where a service has codes of its own."""
         self._timeout = timeout
         self._secrets = secrets
+        self._meaning = meaning
         self._session: aiohttp.ClientSession | None = None
         self._proxies: dict[str, str | None] = {}
 
     async def send(
-        self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: Any = None,
+        data: "bytes | aiohttp.FormData | None" = None,
     ) -> Response:
-        """Send a request and read the answer; raise a CallError where there is none."""
-        session = self._open()
-        data: bytes | None = None
-        # A few bytes compressed can be gigabytes; answers are small without it.
-        sent = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
+        """Send JSON, or data as it is, and read the answer; raise a CallError where there is none.
+
+        What kind of data it is must be said in the headers.
+        """
         if body is not None:
             data = json.dumps(body, ensure_ascii=False).encode()
-            sent = {"Content-Type": "application/json", **sent}
-        else:
+            headers = {"Content-Type": "application/json", **headers}
+        content, received = await self._exchange(method, url, headers, data, MOST)
+        try:
+            # Not every "NaN" is meant: some servers write it where they have no number.
+            return Response(json.loads(content, parse_constant=lambda _: None), received)
+        except (ValueError, RecursionError) as exc:
+            raise Failed("an answer that is not JSON") from exc
+
+    async def fetch(self, url: str, *, most: int) -> bytes:
+        """Fetch a file from its URL; nothing is billed if it cannot be had."""
+        try:
+            content, _ = await self._exchange("GET", url, {"Accept": "*/*"}, None, most)
+        except Failed as exc:
+            raise Failed(f"its URL: {exc}", billed=False) from exc
+        except Refused:
+            raise
+        except CallError as exc:
+            raise Rejected(f"its URL: {exc}", billed=False) from exc
+        return content
+
+    async def _exchange(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        data: "bytes | aiohttp.FormData | None",
+        most: int,
+    ) -> tuple[bytes, Mapping[str, str]]:
+        """Send a request; give the content and the headers of a good answer."""
+        session = self._open()
+        # A few bytes compressed can be gigabytes; answers are small without it.
+        sent = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
+        if data is None:
             sent.pop("Content-Type", None)
         try:
             async with (
@@ -78,7 +132,7 @@ class Web:
                     proxy=self._proxy(url),
                 ) as response,
             ):
-                content = await _read(response)
+                content = await _read(response, most)
                 status, received = response.status, response.headers
         except TimeoutError as exc:
             raise Failed(f"no answer in {self._timeout:g} s") from exc
@@ -97,11 +151,7 @@ class Web:
             raise Failed(f"connection lost ({type(exc).__name__})") from exc
         if not 200 <= status < 300:
             self._raise_for_status(status, received, content)
-        try:
-            # Not every "NaN" is meant: some servers write it where they have no number.
-            return Response(json.loads(content, parse_constant=lambda _: None), received)
-        except (ValueError, RecursionError) as exc:
-            raise Failed("an answer that is not JSON") from exc
+        return content, received
 
     async def close(self) -> None:
         """Close all connections."""
@@ -148,6 +198,10 @@ class Web:
         """Raise the error that a status means."""
         after = retry_after(headers)
         said = content[:2000].decode(errors="replace")
+        shown = " ".join(self._secrets.hide(said).split())[:200]
+        own = self._meaning(Refusal(status, _json_or_none(content), shown, after))
+        if own is not None:
+            raise own
         if status == 429:
             if "insufficient_quota" in said or "credit_balance" in said:
                 raise Fatal(
@@ -159,7 +213,6 @@ class Web:
             raise Failed(f"HTTP {status}", overloaded=True, retry_after=after)
         if status >= 500 or status in (408, 409, 425):
             raise Failed(f"HTTP {status}", retry_after=after)
-        shown = " ".join(self._secrets.hide(said).split())[:200]
         if status in HOPELESS or 300 <= status < 400:
             target = self._secrets.hide(headers.get("Location", "nowhere"))
             hint = HOPELESS.get(status, f"it redirects to {target}")
@@ -171,19 +224,29 @@ class Web:
         raise Rejected(f"HTTP {status}", said=shown)
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+def _json_or_none(content: bytes) -> Any:
+    with suppress(ValueError, RecursionError):
+        return json.loads(content)
+    return None
+
+
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
     """Read an answer up to a limit, without waiting for the rest of a larger one."""
     parts: list[bytes] = []
     size = 0
     async for part in response.content.iter_any():
         size += len(part)
-        if size > MOST:
-            raise Failed(TOO_LARGE)
+        if size > most:
+            raise Failed(_too_large(most))
         parts.append(part)
-    return _unpacked(b"".join(parts), response.headers.get("Content-Encoding", "identity"))
+    return _unpacked(b"".join(parts), response.headers.get("Content-Encoding", "identity"), most)
 
 
-def _unpacked(content: bytes, encoding: str) -> bytes:
+def _too_large(most: int) -> str:
+    return f"an answer of more than {most >> 20} MB"
+
+
+def _unpacked(content: bytes, encoding: str, most: int = MOST) -> bytes:
     """Decompress what a server compressed without being asked to, up to the same limit.
 
     >>> import gzip
@@ -196,9 +259,9 @@ def _unpacked(content: bytes, encoding: str) -> bytes:
         raise Failed("an answer that is compressed in an unknown way")
     for kind in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # with a header, or without one
         with suppress(zlib.error):
-            unpacked = zlib.decompressobj(kind).decompress(content, MOST + 1)
-            if len(unpacked) > MOST:
-                raise Failed(TOO_LARGE)
+            unpacked = zlib.decompressobj(kind).decompress(content, most + 1)
+            if len(unpacked) > most:
+                raise Failed(_too_large(most))
             return unpacked
     raise Failed("an answer that cannot be decompressed")
 

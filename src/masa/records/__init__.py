@@ -24,6 +24,7 @@ from masa.records.items import (
     LONGEST_LABEL,
     RESERVED,
     UNLABELLED,
+    UNREAD,
     Answer,
     Column,
     Item,

@@ -84,6 +84,21 @@ class Item:
         return "\n".join(self.inputs.values())
 
 
+UNREAD = {
+    "refused": "were refused by the model",
+    "filtered": "were stopped by the provider's content filter",
+    "cut off": "were cut off",
+    "several labels": "name more than one label",
+    "denied": "deny a label, as in 'not positive'",
+    "unsure": "are not certain, as in 'perhaps positive'",
+    "no label": "name no label",
+    "empty": "are empty",
+    "not the JSON": "are not the JSON that was asked for",
+    "unknown label": "are a label that the data does not have",
+}
+"""Why an answer cannot be read as a label, and the words that count such answers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a client returns from one call."""
@@ -95,6 +110,12 @@ class Reply:
     """what the provider calls the model that answered"""
     cost: int | None = None
     """in billionths; None for the price that was reserved"""
+    scores: Mapping[str, float] | None = None
+    """the provider's number for each label"""
+    unread: str | None = None
+    """why it cannot be read as a label: a key of `UNREAD`"""
+    said: str | None = None
+    """the answer in the API's own words; shown, and stored only if the user wants answers kept"""
 
 
 def in_order(names: tuple[str, ...]) -> tuple[str, ...]:

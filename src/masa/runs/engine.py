@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from math import ceil
 
-from masa.clients import Client
+from masa.clients import Client, batch_size
 from masa.clients.deadline import deadline
 from masa.errors import ApiError, CallError, Failed, Fatal, MasaError, Refused, Rejected
 from masa.records import ERROR, Answer, Item, Query, Reply, Stopped
@@ -22,6 +22,9 @@ from masa.settings import Limits
 from masa.storage.journal import Journal
 
 log = logging.getLogger(__name__)
+
+HEAD_START = 2.0
+"""Seconds for which the first call goes alone."""
 
 MANY = 8
 """From so many calls under way on, their writes are gathered."""
@@ -103,8 +106,11 @@ class Engine:
         """whether the first call about each of the last items was refused"""
         self._last_answer = 0.0
         """when the last answer came, on the monotonic clock"""
-        self._pace = Pace(limits.rate)
-        self._width = Width(limits.concurrency)
+        together = batch_size(client)
+        self._pace = Pace(limits.rate, together=together)
+        self._width = Width(limits.concurrency * together)
+        self._heard = answered_before > 0
+        """whether anything has come back: until then the first call goes alone"""
         self._recent: deque[bool] = deque(maxlen=WINDOW)
         """whether each of the last items was answered"""
         self._trouble_since: float | None = None
@@ -163,6 +169,9 @@ class Engine:
         """Start calls while there is room for one more and something to ask."""
         while self._stopped is None:
             width = self._width.now
+            if not self._heard and self._under_way:
+                await self._wait_for_the_first()
+                continue
             self._journal.gather = GATHER if width >= MANY else 0.0
             if len(self._under_way) - len(self._delayed) >= width:
                 await self._something_unless_delayed(source)
@@ -181,6 +190,8 @@ class Engine:
             task = asyncio.create_task(self._settle(query, item, hold, source, repeat=repeat))
             self._under_way.add(task)
             task.add_done_callback(self._done)
+            # A task that is cancelled before it began closes nothing by itself.
+            task.add_done_callback(lambda _, hold=hold: hold.close())
 
     def _next(self, source: Source, waiting: deque[Query]) -> Query | None:
         """Give the next query; items that were put off come when all others are answered."""
@@ -216,6 +227,16 @@ class Engine:
     def _is_in_trouble(self, tries: Tries) -> bool:
         """Say whether an item fails again and again while others are answered."""
         return tries.all >= DELAYED_AFTER and self.count.answers > tries.answers_before
+
+    async def _wait_for_the_first(self) -> None:
+        """Wait until the first call has come back: a wrong key then costs one call.
+
+        An API that is slow is not waited for.
+        """
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._something(), timeout=HEAD_START)
+            return
+        self._heard = True
 
     async def _something(self) -> None:
         """Wait until a call ended or gave budget back, or the run is stopping."""
@@ -326,12 +347,14 @@ class Engine:
             return None
         try:
             reply = await self._ask(item)
+            self._heard = True
         except Fatal as exc:
             await self._fatal(call, exc, hold, query, source)
             return None
         except (Refused, Failed) as exc:
             return await self._failed(call, exc, hold, query, source, tries)
         except CallError as exc:
+            self._heard = True
             await self._give_up(call, exc, hold, query, source)
             return None
         if not tries.all:
@@ -350,6 +373,7 @@ class Engine:
     ) -> float | None:
         """Give the seconds to wait before the item is tried again, or None if it is given up."""
         refused = isinstance(exc, Refused)
+        self._heard = True
         if not tries.all:
             self._first_refused.append(refused)
         tries.last = call, exc
@@ -411,7 +435,7 @@ class Engine:
                 # It answers about other items: this one alone is refused.
                 await self._give_up(call, exc, hold, query, source)
                 return
-        await self._note(call, exc, hold, billed=True)
+        await self._note(call, exc, hold, billed=exc.billed)
         if exc.unless_answered and not self._others_answered and len(self._put_off) < exc.others:
             self._put_off.append(query)
             return
@@ -514,4 +538,4 @@ def _billed(exc: CallError) -> bool:
     if isinstance(exc, Refused):
         # "Not now": the API did no work.
         return False
-    return not isinstance(exc, Failed) or exc.billed
+    return not isinstance(exc, Failed | Rejected | Fatal) or exc.billed

@@ -12,18 +12,27 @@ SLACK = 0.05
 class Pace:
     """Let calls through at a steady rate; of what was missed only a moment is caught up with."""
 
-    def __init__(self, rate: float | None) -> None:
+    def __init__(self, rate: float | None, *, together: int = 1) -> None:
+        """Let so many calls a second through, each of which carries up to `together` items."""
         self._gap = 0.0 if rate is None else 1.0 / rate
         self._next = 0.0
         self._paused_until = 0.0
+        self._together = together
+        self._places = 0
+        """items that may still go along with the last turn"""
 
     def turn(self) -> float:
         """Take the next turn, and give the seconds until it comes."""
         now = time.monotonic()
+        last = self._next - self._gap
+        if self._places and last > now and last >= self._paused_until:
+            self._places -= 1
+            return last - now
         slack = max(self._gap, SLACK)
         mine = max(self._next, now - slack, self._paused_until)
         self._next = mine + self._gap
-        return self._next - self._gap - now
+        self._places = self._together - 1
+        return mine - now
 
     def pause(self, seconds: float) -> None:
         """Send nothing for a while."""

@@ -5,6 +5,7 @@ are gathered for the next.
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,10 @@ class RecordedAnswer:
     prediction: str
     confidence: float | None
     version: str | None
+    unread: str | None = None
+    """why it cannot be read as a label"""
+    said: str | None = None
+    """the answer in the API's words, where answers are kept"""
 
 
 @dataclass(slots=True)
@@ -87,7 +92,10 @@ def past(store: Store, run: int) -> Past:
                     if row.outcome is not None:
                         found.failed.add(row.item)
                 continue
-            answer = RecordedAnswer(row.item, row.prediction, row.confidence, row.version)
+            unread = row.reason if row.outcome == "answer" else None
+            answer = RecordedAnswer(
+                row.item, row.prediction, row.confidence, row.version, unread, row.said
+            )
             if row.repeat:
                 found.repeats[row.item] = answer
             else:
@@ -216,6 +224,9 @@ class Journal:
             confidence=reply.confidence,
             version=reply.version,
             cost=cost,
+            reason=reply.unread,
+            scores=None if reply.scores is None else json.dumps(dict(reply.scores)),
+            said=reply.said,
         )
 
     async def failed(self, number: int, reason: str, *, billed: bool) -> None:
@@ -249,7 +260,9 @@ class Journal:
 
     async def _end(self, number: int, **row: Any) -> None:
         """Record how a call ended; columns that are not given are emptied."""
-        empty = dict.fromkeys(("prediction", "confidence", "version", "cost", "reason"))
+        empty = dict.fromkeys(
+            ("prediction", "confidence", "version", "cost", "reason", "scores", "said")
+        )
         await self._write(
             _ENDED, {**empty, **row, "ended": time.time(), "run": self.run, "number": number}
         )
@@ -317,6 +330,7 @@ _SENT = (
 _TOUCHED = "UPDATE run SET touched = :touched WHERE id = :run"
 _ENDED = (
     "UPDATE call SET ended = :ended, outcome = :outcome, prediction = :prediction, "
-    "confidence = :confidence, version = :version, cost = :cost, reason = :reason "
+    "confidence = :confidence, version = :version, cost = :cost, reason = :reason, "
+    "scores = :scores, said = :said "
     "WHERE run = :run AND number = :number"
 )

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sql
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; a test compares it with the files."""
 
 WORKING = "working"
@@ -68,6 +68,7 @@ call = sql.Table(
     sql.Column("confidence", sql.Float),
     sql.Column("version", sql.String),
     sql.Column("cost", sql.BigInteger),
+    # Why there is no answer, or why an answer cannot be read as a label.
     sql.Column("reason", sql.String),
     # The batch in which the item was drawn, where items are drawn in batches.
     sql.Column("batch", sql.Integer),
@@ -77,6 +78,8 @@ call = sql.Table(
     sql.Column("stands", sql.Float),
     # What a residual of 1 adds to the variance of a sum over all items.
     sql.Column("adds", sql.Float),
+    sql.Column("scores", sql.JSON),  # the provider's number for each label
+    sql.Column("said", sql.String),  # the answer in the API's words, if the user keeps answers
 )
 
 baseline = sql.Table(

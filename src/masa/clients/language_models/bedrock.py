@@ -1,0 +1,101 @@
+"""Amazon Bedrock: Converse, for every model that Amazon hosts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from masa.clients import Context
+from masa.clients.language_models.model import LanguageModel, ModelOptions, Said, model_options
+from masa.clients.prices import Tokens
+from masa.clients.services.amazon_sdk import meaning, sdk_client
+from masa.clients.threads import in_a_thread
+from masa.errors import CallError, ConfigError, Failed
+
+ENDED = {
+    "max_tokens": "cut off",
+    "model_context_window_exceeded": "cut off",
+    "guardrail_intervened": "filtered",
+    "content_filtered": "filtered",
+}
+
+
+class BedrockOptions(ModelOptions):
+    """The keys of `[api]` for `client = "bedrock"`; model is the model's or profile's id."""
+
+    region: str | None = None
+
+
+class Bedrock(LanguageModel):
+    """A client of Converse."""
+
+    name = "bedrock"
+
+    def __init__(self, options: BedrockOptions, context: Context) -> None:
+        super().__init__(options, context)
+        self._own = options
+        self._sdk = sdk_client("bedrock-runtime", region=options.region, timeout=options.timeout)
+
+    @property
+    def address(self) -> str:
+        """Where the model is."""
+        return f"bedrock {self._sdk.meta.region_name}"
+
+    def request(self, prompt: str) -> dict[str, Any]:
+        """Write what Converse takes."""
+        options = self._own
+        how: dict[str, Any] = {"maxTokens": options.max_tokens}
+        if options.temperature is not None:
+            how["temperature"] = options.temperature
+        request: dict[str, Any] = {
+            "modelId": options.model,
+            "messages": [{"role": "user", "content": [{"text": prompt}]}],
+            "inferenceConfig": how,
+        }
+        if options.system is not None:
+            request["system"] = [{"text": options.system}]
+        return request | options.extra
+
+    def most_received(self, request: dict[str, Any]) -> int:
+        """Give the most tokens of the answer."""
+        return int(request["inferenceConfig"].get("maxTokens", self._own.max_tokens))
+
+    async def said(self, request: dict[str, Any]) -> Said:
+        """Send a request and read what the model said."""
+        try:
+            found = await in_a_thread(lambda: self._sdk.converse(**request))
+        except CallError:
+            raise
+        except Exception as exc:
+            raise meaning(exc) from exc
+        try:
+            parts = [
+                part["text"] for part in found["output"]["message"]["content"] if "text" in part
+            ]
+            ended = ENDED.get(str(found.get("stopReason")), "")
+            return Said("".join(parts), ended, None, _tokens(found.get("usage")))
+        except (LookupError, TypeError, AttributeError) as exc:
+            raise Failed("an answer without a message") from exc
+
+    async def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._sdk.close()
+
+
+def _tokens(usage: object) -> Tokens | None:
+    """Read how many tokens were counted: what was cached is not among the input tokens."""
+    if not isinstance(usage, Mapping):
+        return None
+    try:
+        cached = int(usage.get("cacheReadInputTokens") or 0)
+        written = int(usage.get("cacheWriteInputTokens") or 0)
+        sent = int(usage["inputTokens"]) + cached + written
+        return Tokens(sent, int(usage["outputTokens"]), cached, written)
+    except (LookupError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def make(argument: str, options: Mapping[str, Any], context: Context) -> Bedrock:
+    """Make the client from its options."""
+    given = model_options(BedrockOptions, argument, options, context)
+    if given.structured:
+        raise ConfigError("Converse cannot be held to a schema", hint="leave out structured = true")
+    return Bedrock(given, context)

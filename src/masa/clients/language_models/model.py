@@ -1,0 +1,273 @@
+"""What all language models share: the prompt, what may be said, the price of tokens, the answer."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from pydantic import Field
+
+from masa.clients import Context
+from masa.clients.language_models.reading import Reading, read, read_json, simplified
+from masa.clients.options import (
+    QUERIES_ONLY,
+    OptionsModel,
+    Price,
+    checked,
+    whole_price,
+)
+from masa.clients.prices import LOOKED_UP, TokenPrices, Tokens, model_prices
+from masa.clients.templates import check_places, filled, places, refuse_what_is_no_json, values_of
+from masa.errors import ConfigError, Rejected
+from masa.records import Item, Reply
+
+PROMPT = """\
+Classify the text below. Answer with exactly one of these labels and nothing else: {labels}
+
+Text:
+{input}"""
+
+READING = 2
+"""The version of `read`: answers that were read in another way are not compared."""
+
+OVERHEAD = 200
+"""The most tokens that a chat format adds to a few messages, for the highest price of a call."""
+
+M = TypeVar("M", bound="ModelOptions")
+
+
+class ModelOptions(OptionsModel):
+    """The keys of `[api]` that all language models have."""
+
+    model: str
+    system: str | None = None
+    prompt: str = PROMPT
+    labels: dict[str, str] = Field(default_factory=dict)
+    """what the model may call a label -> what the data calls it"""
+    structured: bool = False
+    """ask for JSON with one of the labels, where the endpoint can enforce a schema"""
+    temperature: float | None = 0.0
+    max_tokens: int = Field(default=64, ge=1, le=100_000)
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """more fields of the request, sent as they are"""
+    input_price: float | None = Field(default=None, ge=0)
+    output_price: float | None = Field(default=None, ge=0)
+    cached_price: float | None = Field(default=None, ge=0)
+    cache_write_price: float | None = Field(default=None, ge=0)
+    """money per million tokens"""
+    price: Price = None
+    """money per call, where tokens are not billed"""
+    timeout: float = Field(default=60.0, gt=0, le=3600)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a model said, in the same form for all providers."""
+
+    text: str
+    ended: str = ""
+    """why it is not a whole answer: refused, filtered or cut off; else empty"""
+    version: str | None = None
+    tokens: Tokens | None = None
+    confidence: float | None = None
+
+
+class Filtered(Rejected):
+    """The provider's content filter stopped the prompt: that is an answer, and no failure."""
+
+
+class LanguageModel(ABC):
+    """A client of a language model: a prompt in, a label out."""
+
+    name = ""
+    batch = 1
+
+    def __init__(self, options: ModelOptions, context: Context) -> None:
+        self._options = options
+        self.labels = context.labels
+        self.columns: Sequence[str] = [
+            name for name in places(options.prompt) if name not in ("input", "labels")
+        ]
+        self.priced = options.price != QUERIES_ONLY
+        self._prices = _token_prices(options)
+        self.hide: Callable[[str], str] = str
+        """removes secrets from what is shown: a server may send a key back"""
+        self._label_of = {simplified(label): label for label in context.labels}
+        for name, label in options.labels.items():
+            self._label_of[simplified(name)] = label
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Where the model is, without secrets."""
+
+    @abstractmethod
+    def request(self, prompt: str) -> dict[str, Any]:
+        """Write the request."""
+
+    @abstractmethod
+    async def said(self, request: dict[str, Any]) -> Said:
+        """Send a request and read what the model said."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close connections."""
+
+    def most_received(self, request: dict[str, Any]) -> int:
+        """Give the most tokens that a request may be answered with."""
+        del request
+        return self._options.max_tokens
+
+    def sampling(self) -> dict[str, Any]:
+        """Give what else makes answers comparable."""
+        options = self._options
+        return {"temperature": options.temperature, "max_tokens": options.max_tokens}
+
+    def describe(self) -> Mapping[str, Any]:
+        """Describe the model, what it is asked and how its answer is read."""
+        options = self._options
+        return {
+            "api": f"{self.address} {options.model}",
+            "prompt": {
+                "system": options.system,
+                "prompt": options.prompt,
+                **self.sampling(),
+                **options.extra,
+            },
+            "parser": {
+                "structured": options.structured,
+                "labels": options.labels,
+                # Another way of reading would look like another model.
+                **({} if options.structured else {"reading": READING}),
+            },
+            "labels": list(self.labels),
+        }
+
+    async def ask(self, item: Item) -> Reply:
+        """Send one prompt."""
+        try:
+            said = await self.said(self.request(self._prompt(item)))
+        except Filtered as exc:
+            # The provider says nothing of tokens then: the most that it may cost is taken.
+            return Reply(None, unread="filtered", said=exc.said or None)
+        reading = self._read(said)
+        cost = None
+        if said.tokens is not None and self._prices is not None:
+            cost = self._prices.cost(said.tokens)
+        return Reply(
+            reading.label,
+            said.confidence,
+            said.version,
+            cost,
+            unread=reading.unread,
+            said=self.hide(said.text),
+        )
+
+    def price(self, item: Item) -> int:
+        """Return the most that a call may cost. No token is shorter than a byte."""
+        if self._prices is None:
+            return whole_price(self._options.price)
+        request = self.request(self._prompt(item))
+        sent = len(json.dumps(request, ensure_ascii=False).encode()) + OVERHEAD
+        dearest = TokenPrices(self._prices.dearest_input, self._prices.output)
+        return dearest.cost(Tokens(sent, self.most_received(request)))
+
+    def schema(self) -> dict[str, Any]:
+        """Write the schema of an object with one of the labels."""
+        return {
+            "type": "object",
+            "properties": {"label": {"type": "string", "enum": list(self.labels)}},
+            "required": ["label"],
+            "additionalProperties": False,
+        }
+
+    def _prompt(self, item: Item) -> str:
+        values = {"labels": ", ".join(self.labels), **values_of(item)}
+        return str(filled(self._options.prompt, values))
+
+    def _read(self, said: Said) -> Reading:
+        if said.ended:
+            return Reading(None, said.ended)
+        if self._options.structured:
+            return read_json(said.text, self._label_of)
+        return read(said.text, self._label_of)
+
+    def cut_short(self, unread: str) -> str:
+        """Say in words where answers were cut off, for a summary of a run."""
+        if unread == "cut off":
+            return f" at max_tokens = {self._options.max_tokens}"
+        return ""
+
+
+def _token_prices(options: ModelOptions) -> TokenPrices | None:
+    """Give the prices of tokens: the user's, or those of the table; None where calls are priced."""
+    if options.price is not None:
+        return None
+    if options.input_price is None:
+        return model_prices(options.model)
+    return TokenPrices(
+        _exact(options.input_price),
+        _exact(options.output_price or 0.0),
+        None if options.cached_price is None else _exact(options.cached_price),
+        None if options.cache_write_price is None else _exact(options.cache_write_price),
+    )
+
+
+def _exact(price: float) -> Fraction:
+    return Fraction(str(price))
+
+
+def model_options(kind: type[M], argument: str, options: Mapping[str, Any], context: Context) -> M:
+    """Check the options of a language model."""
+    if argument:
+        options = {"model": argument, **options}
+    given = checked(kind, options, where="[api]")
+    refuse_what_is_no_json(given.extra, where="[api] extra")
+    _refuse_similar_labels(context.labels)
+    check_places(given.prompt, context.inputs, where="[api] prompt", extra=("labels",))
+    if not [name for name in places(given.prompt) if name != "labels"]:
+        raise ConfigError(
+            "[api] prompt is the same for every item",
+            hint="write {input} where the item's text belongs",
+        )
+    if not context.inputs:
+        raise ConfigError(
+            "the model has nothing to read",
+            hint="name the input column: --input COL, or [data] input",
+        )
+    _check_price(given)
+    return given
+
+
+def _check_price(given: ModelOptions) -> None:
+    by_token = [given.input_price, given.output_price]
+    if given.price is not None and any(price is not None for price in by_token):
+        raise ConfigError(
+            "[api] has a price per call and a price of tokens",
+            hint=f'leave out price = "{given.price}", or input_price and output_price'
+            if given.price == QUERIES_ONLY
+            else "leave out price, or input_price and output_price",
+        )
+    if by_token.count(None) == 1:
+        raise ConfigError(
+            "[api] has one of input_price and output_price", hint="give both, or neither"
+        )
+    if given.price is None and None in by_token and model_prices(given.model) is None:
+        raise ConfigError(
+            "[api] does not say what tokens cost",
+            hint=f"{given.model!r} is not in masa's table of {LOOKED_UP}: set input_price and "
+            f'output_price (money per million tokens), or price = "{QUERIES_ONLY}"',
+        )
+
+
+def _refuse_similar_labels(labels: Sequence[str]) -> None:
+    names = [simplified(label) for label in labels]
+    twins = [label for label in labels if names.count(simplified(label)) > 1]
+    if twins:
+        raise ConfigError(
+            f"the labels {', '.join(map(repr, twins[:2]))} cannot be told apart "
+            "in what a model says",
+            hint="rename one of them",
+        )

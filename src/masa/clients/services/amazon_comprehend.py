@@ -1,0 +1,140 @@
+"""Amazon Comprehend: the sentiment of a text, up to 25 texts in a call."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from masa.clients import Context
+from masa.clients.options import checked
+from masa.clients.services.amazon_sdk import meaning, of_code, sdk_client
+from masa.clients.services.service import (
+    SENTIMENTS,
+    Names,
+    Service,
+    ServiceOptions,
+    best,
+    described,
+    text_column,
+)
+from masa.clients.threads import in_a_thread
+from masa.clients.together import Together
+from masa.errors import CallError, Failed, Rejected
+from masa.records import Item, Reply
+
+MOST_BYTES = 5_000
+"""The most bytes of a text, in UTF-8."""
+
+MOST_TOGETHER = 25
+
+
+class AmazonComprehendOptions(ServiceOptions):
+    """The keys of `[api]` for `client = "amazon-comprehend"`."""
+
+    region: str | None = None
+    """such as us-east-1; without it what Amazon's package finds"""
+    language: str = "en"
+    known_labels_only: bool = False
+    """of the scores, take the largest whose label the data has: for data without neutral"""
+    together: bool = True
+    """send up to 25 texts in a call"""
+
+
+class AmazonComprehend(Service):
+    """A client of DetectSentiment and BatchDetectSentiment."""
+
+    name = "amazon-comprehend"
+
+    def __init__(self, options: AmazonComprehendOptions, context: Context) -> None:
+        names = Names.build(self.name, SENTIMENTS, options.labels, context.labels)
+        super().__init__(options, names)
+        self._options = options
+        self._labels = context.labels
+        self._sdk = sdk_client("comprehend", region=options.region, timeout=options.timeout)
+        if options.together:
+            self.batch = MOST_TOGETHER
+        self._together = Together(self._ask_together, MOST_TOGETHER)
+
+    def quantity(self, item: Item) -> float:
+        """Give the characters of the text."""
+        return len(item.text)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Describe the service and how its answer is read."""
+        options = self._options
+        parser = {"labels": self.names.describe(), "known_labels_only": options.known_labels_only}
+        region = self._sdk.meta.region_name
+        return described(f"{self.name} {region}", parser, {"language": options.language})
+
+    async def ask(self, item: Item) -> Reply:
+        """Ask about one text, together with others if that is allowed."""
+        _refuse_impossible(item.text)
+        if self._options.together:
+            return await self._together.ask(item)
+        found = await self._called(
+            self._sdk.detect_sentiment, Text=item.text, LanguageCode=self._options.language
+        )
+        return self._read(found, item)
+
+    async def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._sdk.close()
+
+    async def _ask_together(self, items: list[Item]) -> Sequence[Reply | CallError]:
+        """Ask about several texts in one call; some of them may fail alone."""
+        found = await self._called(
+            self._sdk.batch_detect_sentiment,
+            TextList=[item.text for item in items],
+            LanguageCode=self._options.language,
+        )
+        outcomes: list[Reply | CallError] = [Failed("a batch without this text")] * len(items)
+        try:
+            for error in found.get("ErrorList", []):
+                code, said = str(error.get("ErrorCode", "")), str(error.get("ErrorMessage", ""))
+                status = 500 if code.startswith("Internal") else 400
+                outcomes[error["Index"]] = of_code(code, status, said)
+            for one in found.get("ResultList", []):
+                outcomes[one["Index"]] = self._read_or_error(one, items[one["Index"]])
+        except (LookupError, TypeError, AttributeError) as exc:
+            raise Failed("an answer without the places of the texts") from exc
+        return outcomes
+
+    async def _called(self, operation: Any, **given: Any) -> Any:
+        try:
+            return await in_a_thread(lambda: operation(**given))
+        except CallError:
+            raise
+        except Exception as exc:
+            raise meaning(exc) from exc
+
+    def _read_or_error(self, found: Mapping[str, Any], item: Item) -> Reply | CallError:
+        try:
+            return self._read(found, item)
+        except CallError as exc:
+            return exc
+
+    def _read(self, found: Mapping[str, Any], item: Item) -> Reply:
+        try:
+            said = str(found["Sentiment"]).lower()
+            scores = {name.lower(): float(score) for name, score in found["SentimentScore"].items()}
+        except (LookupError, TypeError, ValueError, AttributeError) as exc:
+            raise Failed("an answer without a sentiment") from exc
+        if self._options.known_labels_only and scores:
+            said = self.names.among(scores, self._labels)
+        elif not said:
+            said = best(scores)
+        return self.reply(said, scores.get(said), scores, cost=self.price(item))
+
+
+def _refuse_impossible(text: str) -> None:
+    """Raise for a text that the service never takes, before it is sent."""
+    if not text.strip():
+        raise Rejected("an empty text", billed=False)
+    if len(text.encode()) > MOST_BYTES:
+        raise Rejected(f"a text of more than {MOST_BYTES:,} bytes", billed=False)
+
+
+def make(argument: str, options: Mapping[str, Any], context: Context) -> AmazonComprehend:
+    """Make the client from its options."""
+    if argument:
+        options = {"region": argument, **options}
+    text_column(AmazonComprehend.name, context)
+    return AmazonComprehend(checked(AmazonComprehendOptions, options, where="[api]"), context)

@@ -1,0 +1,77 @@
+"""Google Speech-to-Text, version 2, for sounds of up to a minute."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from masa.clients import Context
+from masa.clients.options import checked
+from masa.clients.services.google_sdk import GoogleOptions, called, missing, sdk_client
+from masa.clients.services.service import described
+from masa.clients.services.spoken import SpeechOptions, SpeechService
+from masa.records import Item, Reply
+
+
+class GoogleSpeechOptions(SpeechOptions, GoogleOptions):
+    """The keys of `[api]` for `client = "google-speech"`."""
+
+    project: str
+    location: str = "global"
+    model: str = "latest_short"
+
+
+class GoogleSpeech(SpeechService):
+    """A client of recognizers/_:recognize."""
+
+    name = "google-speech"
+    most = 10_000_000
+
+    def __init__(self, options: GoogleSpeechOptions, context: Context) -> None:
+        super().__init__(options, context)
+        try:
+            from google.cloud import speech_v2
+        except ImportError as exc:
+            raise missing(exc, self.name) from exc
+        self._options = options
+        host = "speech.googleapis.com"
+        if options.location != "global":
+            host = f"{options.location}-{host}"
+        self._sdk = sdk_client(speech_v2.SpeechClient, options, context, host=host)
+        self._recognizer = f"projects/{options.project}/locations/{options.location}/recognizers/_"
+        self._config = speech_v2.RecognitionConfig(
+            auto_decoding_config=speech_v2.AutoDetectDecodingConfig(),
+            language_codes=[options.language],
+            model=options.model,
+        )
+
+    def describe(self) -> Mapping[str, Any]:
+        """Describe the service and how its answer is read."""
+        options = self._options
+        api = f"{self.name} v2 {options.location} {options.model}"
+        return described(api, self.how_read(options), {"language": options.language})
+
+    async def ask(self, item: Item) -> Reply:
+        """Ask what is said in one sound."""
+        content = await self.files.read(item)
+        request = {"recognizer": self._recognizer, "config": self._config, "content": content}
+        found = await called(self._sdk.recognize, request=request, timeout=self._options.timeout)
+        best = [result.alternatives[0] for result in found.results if result.alternatives]
+        transcript = "".join(alternative.transcript for alternative in best)
+        # 0 means that it is not set.
+        surest = [alternative.confidence for alternative in best if alternative.confidence]
+        confidence = min(surest) if surest and len(surest) == len(best) else None
+        cost = self.price(item)
+        if "total_billed_duration" in found.metadata and self.priced:
+            cost = self.tariff.cost(found.metadata.total_billed_duration.total_seconds())
+        return self.transcripts.read(transcript, confidence, cost=cost)
+
+    async def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._sdk.transport.close()
+        await super().close()
+
+
+def make(argument: str, options: Mapping[str, Any], context: Context) -> GoogleSpeech:
+    """Make the client from its options."""
+    if argument:
+        options = {"project": argument, **options}
+    return GoogleSpeech(checked(GoogleSpeechOptions, options, where="[api]"), context)

@@ -1,0 +1,107 @@
+"""From what was heard to a label: how transcripts of spoken commands are read."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from masa.clients import Context
+from masa.clients.files import is_url, seconds
+from masa.clients.services.service import FileOptions, FileService, Names
+from masa.errors import ConfigError
+from masa.records import Item, Reply
+
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+"""A label that is a digit is also heard as its English name, and a name as its digit."""
+
+HESITATION = re.compile(r"%HESITATION|<unk>|\[[^\]]*\]", re.IGNORECASE)
+"""What some services write where they heard something that is no word."""
+
+LONGEST = 60.0
+"""Seconds that a sound may last."""
+
+
+class SpeechOptions(FileOptions):
+    """The keys of `[api]` that all services have that are sent sounds."""
+
+    language: str = "en-US"
+    rate: int = Field(default=16_000, ge=4_000, le=96_000)
+    """samples a second, for sounds that do not say it themselves"""
+    billing_seconds: float | None = Field(default=None, gt=0, le=3600)
+    """sounds are billed in steps of so many seconds, in place of those of the table"""
+
+
+class Transcripts:
+    """The label that each transcript is."""
+
+    def __init__(self, labels: Sequence[str], given: Mapping[str, str], *, nothing: str) -> None:
+        """Take what the user says a transcript means; else a label is heard as it is written."""
+        self._nothing = nothing
+        self._label_of: dict[str, str] = {}
+        for label in labels:
+            for heard in _heard(label):
+                if self._label_of.setdefault(heard, label) != label:
+                    raise ConfigError(
+                        f"the labels {self._label_of[heard]!r} and {label!r} are heard alike",
+                        hint="rename one of them",
+                    )
+        self._label_of |= {plain(heard): label for heard, label in given.items()}
+
+    def read(self, transcript: str, confidence: float | None, *, cost: int | None) -> Reply:
+        """Read a transcript: a label, nothing, or words that are no label."""
+        said = plain(transcript)
+        if not said:
+            return Reply(self._nothing, confidence, cost=cost)
+        label = self._label_of.get(said)
+        if label is None:
+            # Several words that are one label: "three." spelled out, or "turn  on" as "turn on".
+            label = self._label_of.get(said.replace(" ", ""))
+        unread = "unknown label" if label is None else None
+        return Reply(label, confidence, cost=cost, unread=unread, said=transcript.strip())
+
+
+def plain(transcript: str) -> str:
+    """Remove what does not matter in a transcript: case, punctuation, hesitation, spaces.
+
+    >>> plain(" Turn on. "), plain("%HESITATION")
+    ('turn on', '')
+    """
+    words = HESITATION.sub(" ", transcript).casefold()
+    return " ".join(re.sub(r"[^\w\s'+-]", " ", words).split())
+
+
+def _heard(label: str) -> list[str]:
+    """Give the ways in which a label may be transcribed."""
+    said = plain(label.replace("_", " "))
+    ways = [said]
+    if said.isdecimal() and len(said) == 1:
+        ways.append(DIGITS[int(said)])
+    elif said in DIGITS:
+        ways.append(str(DIGITS.index(said)))
+    return ways
+
+
+class SpeechService(FileService):
+    """A client of a service that writes down what is spoken."""
+
+    what = "sound files"
+
+    def __init__(self, options: SpeechOptions, context: Context) -> None:
+        super().__init__(options, Names({}), context)
+        if options.billing_seconds is not None:
+            self.tariff = replace(self.tariff, step=Fraction(str(options.billing_seconds)))
+        self.transcripts = Transcripts(context.labels, options.labels, nothing=options.nothing)
+
+    def quantity(self, item: Item) -> float:
+        """Give the seconds of the sound, or the most that they may be."""
+        name = self.files.name(item)
+        path: Path | None = None if is_url(name) else self.files.path(item)
+        return seconds(path, LONGEST)
+
+    def how_read(self, options: SpeechOptions) -> dict[str, Any]:
+        """Describe how transcripts become labels."""
+        return {"labels": options.labels, "nothing": options.nothing}
