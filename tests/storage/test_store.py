@@ -40,7 +40,7 @@ def test_a_store_of_an_older_masa_is_brought_up_to_date(tmp_path: Path, server: 
     store = tmp_path / "s.db"
     baseline(data(), client(server), budget=300, store=store, limits=QUICK)
     with database(store) as connection:
-        for column in ("batch", "chance", "batch_size", "stands", "adds"):
+        for column in ("batch", "chance", "batch_size", "stands", "adds", "scores", "said"):
             connection.execute(f"ALTER TABLE call DROP COLUMN {column}")
         connection.execute("UPDATE alembic_version SET version_num = '0001'")
         connection.commit()

@@ -1,13 +1,15 @@
-"""Any API that takes JSON over HTTP and returns a label."""
+"""Any API over HTTP that returns JSON with a label: it is sent JSON, a form, or files."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
+import aiohttp
 from pydantic import Field
 
 from masa.clients import Context
+from masa.clients.files import Files, in_base64, kind_of, only_column
 from masa.clients.options import QUERIES_ONLY, OptionsModel, Price, checked, whole_price
 from masa.clients.secrets import (
     SECRET,
@@ -19,6 +21,7 @@ from masa.clients.secrets import (
 from masa.clients.templates import (
     Path,
     check_places,
+    column_and_way,
     filled,
     places,
     refuse_what_is_no_json,
@@ -43,6 +46,19 @@ class HttpOptions(OptionsModel):
     method: Literal["POST", "GET", "PUT"] = "POST"
     headers: dict[str, str] = Field(default_factory=dict)
     body: dict[str, Any] | list[Any] | None = None
+    """JSON; `{column:base64}` is a file that the column names, in base64"""
+    form: dict[str, str] | None = None
+    """fields of a form, as web pages send them"""
+    multipart: dict[str, str] | None = None
+    """fields of a form with files: `{column:file}` is a file that the column names"""
+    raw: str | None = None
+    """a file alone, `{column:file}`, or a text; content_type says what it is"""
+    content_type: str | None = None
+    """of raw; without it what a file is by its first bytes"""
+    outside: bool = False
+    """whether files outside the data's folder, and URLs, may be read"""
+    most: int = Field(default=20 << 20, ge=1, le=1 << 30)
+    """the most bytes of a file"""
     label: str
     """path to the label in the answer, or to an object of scores, of which the largest is taken"""
     confidence: str | None = None
@@ -62,18 +78,23 @@ class Http:
     def __init__(self, options: HttpOptions, context: Context) -> None:
         self._options = options
         self._secrets = Secrets(context, options.url)
-        named = dict.fromkeys(places(options.body) + places(options.url))
+        named = dict.fromkeys(
+            column_and_way(name)[0] for name in [*_sent(options), *places(options.url)]
+        )
         self.columns: Sequence[str] = [name for name in named if name != "input"]
         self.priced = isinstance(options.price, int)
         self._url = self._secrets.fill_address(options.url)
         self._url_has_places = bool(places(options.url))
         self._headers = {name: self._secrets.fill(value) for name, value in options.headers.items()}
         self._body = _with_secrets(options.body, self._secrets)
+        self._form = _with_secrets(options.form, self._secrets)
+        self._multipart = _with_secrets(options.multipart, self._secrets)
         self._label = Path(options.label)
         self._confidence: Path | None = None
         if options.confidence:
             self._confidence = Path(options.confidence)
         self._web = Web(timeout=options.timeout, secrets=self._secrets)
+        self._files = self._of_columns(context)
         self._with_label = 0
         self._without_label = 0
 
@@ -85,6 +106,10 @@ class Http:
         """Describe the URL, the body and the paths, as they are written in the settings."""
         options = self._options
         parser = {"label": options.label, "labels": options.labels, "missing": options.missing}
+        prompt = options.body
+        if prompt is None:
+            sent = {"form": options.form, "multipart": options.multipart, "raw": options.raw}
+            prompt = {name: value for name, value in sent.items() if value is not None} or None
         # Headers that may hold a secret are left out: the description is stored.
         headers = {
             name: value for name, value in options.headers.items() if not SECRET.search(name)
@@ -92,7 +117,15 @@ class Http:
         api = f"{options.method} {options.url}"
         if headers:
             api += f" {headers}"
-        return {"api": api, "prompt": options.body, "parser": parser}
+        return {"api": api, "prompt": prompt, "parser": parser}
+
+    def check(self, items: Iterable[Item]) -> None:
+        """Raise for the first file that cannot be sent."""
+        if not self._files:
+            return
+        for item in items:
+            for files in self._files.values():
+                files.check([item])
 
     async def ask(self, item: Item) -> Reply:
         """Send one request."""
@@ -100,8 +133,8 @@ class Http:
         url = self._url
         if self._url_has_places:
             url = filled(url, {name: quote(text, safe="") for name, text in values.items()})
-        body = filled(self._body, values)
-        response = await self._web.send(self._options.method, url, headers=self._headers, body=body)
+        sent = await self._request(item, values)
+        response = await self._web.send(self._options.method, url, **sent)
         found = self._found(response)
         confidence = self._confidence_in(response)
         if isinstance(found, dict):
@@ -120,6 +153,51 @@ class Http:
     async def close(self) -> None:
         """Close the connections."""
         await self._web.close()
+
+    def _of_columns(self, context: Context) -> dict[str, Files]:
+        """Make what reads the files of each column, by the name of the place."""
+        options, found = self._options, {}
+        for name in _sent(options):
+            column, way = column_and_way(name)
+            if way:
+                if column == "input":
+                    column = only_column(context.inputs, client="http", what="files")
+                found[name] = Files(
+                    column,
+                    folder=context.folder,
+                    outside=options.outside,
+                    most=options.most,
+                    # Not the one for the API: what is fetched is sent no secret and hides none.
+                    web=self._web,
+                )
+        return found
+
+    async def _request(self, item: Item, values: dict[str, str]) -> dict[str, Any]:
+        """Write what is sent about an item: JSON, a form, or files."""
+        options, headers = self._options, self._headers
+        contents = {name: await files.read(item) for name, files in self._files.items()}
+        if options.raw is not None:
+            data = contents.get(_only_place(options.raw) or "")
+            if data is None:
+                data = filled(options.raw, values).encode()
+            kind = options.content_type or kind_of(data)
+            return {"headers": {"Content-Type": kind, **headers}, "data": data}
+        if options.form is not None:
+            kind = "application/x-www-form-urlencoded"
+            text = urlencode(filled(self._form, values))
+            return {"headers": {"Content-Type": kind, **headers}, "data": text.encode()}
+        if options.multipart is not None:
+            form = aiohttp.FormData(default_to_multipart=True)
+            for name, template in self._multipart.items():
+                content = contents.get(_only_place(template) or "")
+                if content is None:
+                    form.add_field(name, filled(template, values))
+                else:
+                    kind = kind_of(content)
+                    form.add_field(name, content, filename=f"{name}", content_type=kind)
+            return {"headers": headers, "data": form}
+        encoded = {name: in_base64(content) for name, content in contents.items()}
+        return {"headers": headers, "body": filled(self._body, {**values, **encoded})}
 
     def _found(self, response: Response) -> Any:
         """Return what is in the answer where the label should be."""
@@ -158,6 +236,49 @@ class Http:
             return as_text(Path(path).of(response.content))
         except LookupError:
             return None
+
+
+def _sent(options: HttpOptions) -> list[str]:
+    """Give the places in what is sent."""
+    parts = (options.body, options.form, options.multipart, options.raw)
+    return [name for part in parts for name in places(part)]
+
+
+def _only_place(template: str) -> str | None:
+    """Give the place that a template consists of, if it is nothing else."""
+    found = places(template)
+    return found[0] if len(found) == 1 and template == f"{{{found[0]}}}" else None
+
+
+def _check_ways(given: HttpOptions) -> None:
+    """Raise where it is not clear what is sent."""
+    ways = {name: getattr(given, name) for name in ("body", "form", "multipart", "raw")}
+    named = [name for name, value in ways.items() if value is not None]
+    if len(named) > 1:
+        raise ConfigError(
+            f"[api] has {' and '.join(named)}", hint="a request has one of them: leave out the rest"
+        )
+    if given.content_type is not None and given.raw is None:
+        raise ConfigError("[api] has content_type without raw", hint="set it in headers")
+    for name in _sent(given):
+        how = name.partition(":")[2]
+        if how not in ("", "base64", "file"):
+            raise ConfigError(
+                f"[api] has {{{name}}}",
+                hint="a file is {column:base64} in body, else {column:file}",
+            )
+        if how and (how == "base64") != (given.body is not None):
+            raise ConfigError(
+                f"[api] has {{{name}}} in {named[0]}",
+                hint="a file is {column:base64} in body, and {column:file} in multipart or raw",
+            )
+    for part in [*(given.multipart or {}).values(), given.raw or ""]:
+        if any(column_and_way(name)[1] for name in places(part)) and _only_place(part) is None:
+            raise ConfigError(
+                "[api] has text around a file", hint="write {column:file} alone in its field"
+            )
+    if any(column_and_way(name)[1] for name in [*places(given.form), *places(given.url)]):
+        raise ConfigError("[api] has a file where none can be", hint="send it in multipart")
 
 
 def outline(content: Any, path: str = "", most: int = 8) -> str:
@@ -232,12 +353,15 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> Http:
     given = checked(HttpOptions, options, where="[api]")
     refuse_bad_address(given.url, where="[api] url")
     refuse_literal_secrets(given.headers, where="[api] headers")
-    refuse_literal_secrets(given.body, where="[api] body")
+    for part in ("body", "form", "multipart"):
+        refuse_literal_secrets(getattr(given, part), where=f"[api] {part}")
+        check_places(getattr(given, part), context.inputs, where=f"[api] {part}")
     refuse_bad_headers(given.headers)
     refuse_what_is_no_json(given.body, where="[api] body")
-    check_places(given.body, context.inputs, where="[api] body")
+    check_places(given.raw, context.inputs, where="[api] raw")
     check_places(given.url, context.inputs, where="[api] url")
-    if not places(given.body) and not places(given.url):
+    _check_ways(given)
+    if not _sent(given) and not places(given.url):
         raise ConfigError(
             "[api] sends the same request for every item",
             hint='put an input column into the body: {text = "{text}"}',

@@ -39,6 +39,16 @@ def places(content: object) -> list[str]:
     return [name for part in content for name in places(part)]
 
 
+def column_and_way(place: str) -> tuple[str, str]:
+    """Split the name of a place into the column and the way in which its file is sent, if any.
+
+    >>> column_and_way("photo:base64"), column_and_way("a:b")
+    (('photo', 'base64'), ('a:b', ''))
+    """
+    column, _, way = place.rpartition(":")
+    return (column, way) if column and way in ("base64", "file") else (place, "")
+
+
 def filled(content: Any, values: Mapping[str, str]) -> Any:
     """Fill a template in one pass, so that what is filled in is never read as a template.
 
@@ -64,7 +74,8 @@ def check_places(
 ) -> None:
     """Raise for a name in braces that is neither an input column nor `input`."""
     allowed = (*known, "input", *extra)
-    for name in places(content):
+    for place in places(content):
+        name = column_and_way(place)[0]
         if name not in allowed:
             hint = f"name it in [data] input, which has {', '.join(known) or 'none'}"
             if close := get_close_matches(name, allowed, 1):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from masa.data.dataset import Dataset
+from masa.data.files import folder_of
 from masa.errors import DataError, MissingPackageError, UsageError
 from masa.records import Column, Floats, Ints, Progress, in_order
 
@@ -136,7 +137,7 @@ def _cache_key(data: Dataset, column: str, kind: str) -> str:
 def _state_of_files(data: Dataset, column: str) -> str:
     """Return a text that differs when a file that the column names was changed or replaced."""
     digest = hashlib.sha256()
-    folder = Path(data.source).resolve().parent
+    folder = folder_of(data.source)
     for name in data.texts(column):
         try:
             found = (folder / name).stat()
@@ -220,7 +221,7 @@ def _features(data: Dataset, column: str, kind: str) -> Callable[[Ints], Any]:
     if kind == "text":
         # One word is added, so that there is a word to learn even where the texts have none.
         return lambda places: [f"{text} anything" for text in texts(places)]
-    folder = Path(data.source).parent
+    folder = folder_of(data.source)
     measure = sound_features
     if kind == "image":
         measure = image_features

@@ -77,6 +77,10 @@ class Dataset:
             return Item(row, {})
         return Item(row, self.inputs.of(row))
 
+    def items(self) -> Iterator[Item]:
+        """Give all items in their order."""
+        return (self.item(place) for place in range(len(self)))
+
     def name(self, place: int) -> str:
         """Return what people call an item: its id, or else its row."""
         if self.ids is not None:

@@ -310,3 +310,9 @@ def _not_found(path: Path, source: str) -> DataError:
     if close := get_close_matches(source, neighbours, 1):
         hint = f"did you mean {close[0]}?"
     return DataError(f"{source} does not exist", hint=hint)
+
+
+def folder_of(source: str) -> Path:
+    """Give the folder that names of images and sounds in the data are relative to."""
+    path = Path(source).resolve()
+    return path if path.is_dir() else path.parent

@@ -44,6 +44,7 @@ __all__ = [
     "LONGEST_LABEL",
     "RESERVED",
     "UNLABELLED",
+    "UNREAD",
     "Answer",
     "Assessment",
     "Baseline",

@@ -1,7 +1,7 @@
 """The result of an assessment."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -263,6 +263,8 @@ class Assessment:
     """about how many more queries would decide it, where it is undecided"""
     over_budget: float = 0.0
     """money above the budget, where calls cost more than was reserved for them"""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """answers that cannot be read as a label, by the reason"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -342,6 +344,7 @@ class Assessment:
             more_queries=content.get("more_queries"),
             over_budget=content.get("over_budget", 0.0),
             groups=tuple(map(GroupReport.from_dict, content.get("groups", ()))),
+            unread=dict(content.get("unread", {})),
             notes=tuple(content["notes"]),
         )
 
@@ -381,6 +384,7 @@ class Assessment:
             "sides": list(self.sides),
             "groups": [group.to_dict() for group in self.groups],
             "gap": gap,
+            "unread": dict(self.unread),
             "notes": list(self.notes),
         }
 

@@ -1,6 +1,7 @@
 """The result of recording a baseline."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from masa.records.matrix import Interval, Matrix
@@ -28,6 +29,8 @@ class Baseline:
     notes: tuple[str, ...]
     over_budget: float = 0.0
     """money above the budget, where calls cost more than was reserved for them"""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """answers that cannot be read as a label, by the reason"""
 
     @property
     def complete(self) -> bool:
@@ -72,5 +75,6 @@ class Baseline:
                 "high": high,
             },
             "api_version": self.api_version,
+            "unread": dict(self.unread),
             "notes": list(self.notes),
         }

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from masa.clients import Client, Function
+from masa.clients import Client, Function, check_items
 from masa.clients.replay import ReplayClient
 from masa.data.baseline_answers import BaselineAnswers, narrowed
 from masa.data.cheap_model import CHEAP, CHEAP_CONFIDENCE, helped
@@ -68,6 +68,7 @@ async def assess_async(
     api = as_client(client, data)
     chosen = options(settings, limits, **given)
     spending = checked_spending(api, budget, money)
+    check_items(api, data.items())
     _check_canary(chosen.settings.canary, spending)
     with opened(chosen.run.store) as store:
         case = _Case.of(store, data, api, baseline, chosen)
@@ -85,6 +86,7 @@ async def assess_async(
                 chosen.limits,
                 chosen.run.progress,
                 chosen.run.interruptible,
+                keep_said=chosen.run.keep == "answers",
                 notes=(
                     *case.data.notes,
                     *case.old.notes,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from masa.clients import Client
+from masa.clients import Client, check_items
 from masa.data.baseline_answers import narrowed
 from masa.data.dataset import Dataset, similar_labels
 from masa.errors import UsageError
@@ -14,6 +14,7 @@ from masa.inference.counts import true_matrix
 from masa.inference.method import build_strata
 from masa.inference.spread import share
 from masa.records import ERROR, Answer, Baseline, Column, Floats, Query, amount
+from masa.runs import unread
 from masa.runs.assess import as_client, checked_spending, tell_first
 from masa.runs.conclude import odd_answers
 from masa.runs.journalled import keys, places
@@ -63,6 +64,7 @@ async def baseline_async(
     if refresh:
         budget = min(refresh + repeat, budget or refresh + repeat)
     spending = checked_spending(api, budget, money)
+    check_items(api, data.items())
     price = api.price(data.item(0))
     _check_repeat(repeat, spending, price)
     tell_first(chosen.run, similar_labels(data.label))
@@ -97,6 +99,7 @@ async def baseline_async(
                 chosen.limits,
                 chosen.run.progress,
                 chosen.run.interruptible,
+                keep_said=chosen.run.keep == "answers",
                 notes=(*data.notes, *notes),
             )
             # In proportion to the strata, at least one of each: unbiased whatever the answers are.
@@ -170,7 +173,11 @@ def _close(session: Session, worked: Worked, whole: Dataset) -> Baseline:
         notes=worked.all_notes,
         priced=session.client.priced,
     )
-    result = replace(result, over_budget=session.spending.over(worked.past.money))
+    result = replace(
+        result,
+        over_budget=session.spending.over(worked.past.money),
+        unread=unread.counted(worked.past),
+    )
     if not worked.finished or not result.answers:
         history.pause(session.store, session.run.id, worked.stopped)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from masa.clients import Client
+from masa.clients import Client, check_items
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.errors import UsageError
@@ -26,6 +26,7 @@ from masa.records import (
     Versions,
     amount,
 )
+from masa.runs import unread
 from masa.runs.assess import as_client, assess_async, checked_spending
 from masa.runs.conclude import MOST_ITEMS
 from masa.runs.journalled import asked, keys, places, version
@@ -86,6 +87,8 @@ async def compare_async(
     first, second = as_client(a, data), as_client(b, data)
     spending = checked_spending(first, budget, money)
     checked_spending(second, budget, money)
+    for client in (first, second):
+        check_items(client, data.items())
     if budget is not None and budget < 2:
         raise UsageError(f"the budget is {budget} queries for two APIs", hint="give two or more")
     with opened(chosen.run.store) as store:
@@ -172,7 +175,8 @@ class _Comparison:
                 self.chosen.limits,
                 self.chosen.run.progress,
                 self.chosen.run.interruptible,
-                notes,
+                keep_said=self.chosen.run.keep == "answers",
+                notes=notes,
             )
             try:
                 worked = await ask(session, source, journal.past(self.store, run.id))
@@ -230,6 +234,7 @@ class _Comparison:
             seed=settings.seed or 0,
             sides=self.sides,
             fail_on=settings.fail_on,
+            unread=unread.counted(last.worked.past),
             notes=(*data.notes, *(note for side in sides for note in side.worked.all_notes)),
         )
 

@@ -15,6 +15,7 @@ from masa.inference.spread import normal
 from masa.inference.trial import Conclusion, conclusion
 from masa.inference.verdict import judged
 from masa.records import ERROR, Assessment, Bools, Column, Floats, Ints, Versions, amount
+from masa.runs import unread
 from masa.runs.journalled import asked, version
 from masa.runs.session import Session, Worked
 from masa.settings import Settings
@@ -82,6 +83,7 @@ def conclude(
         gap=gap,
         fail_on=settings.fail_on,
         canary_ok=settings.canary_ok,
+        unread=unread.counted(past),
         notes=(*worked.all_notes, *_notes(found, worked, method, settings)),
     )
     return result, estimate

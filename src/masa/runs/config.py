@@ -16,7 +16,7 @@ from masa.settings.tables import SECTIONS
 
 FILE = Path("masa.toml")
 
-OTHER_KEYS = ("name", "store", "secrets", "api", "apis")
+OTHER_KEYS = ("name", "store", "keep", "secrets", "api", "apis")
 
 Content = dict[str, Any]
 
@@ -36,6 +36,8 @@ class Config:
     data: Columns
     name: str = "default"
     store: Path = DEFAULT_STORE
+    keep: str = "labels"
+    """what is stored of answers: labels, or what the API said as well"""
     secrets: tuple[str, ...] = ()
     """the environment variables that may be sent, each to one host"""
     api: Api | None = None
@@ -125,6 +127,7 @@ class _Reader:
         return Config(
             name=self._value(general["name"], "name", self._content),
             store=Path(self._value(general["store"], "store", self._content)),
+            keep=self._value(general["keep"], "keep", self._content),
             secrets=self._secrets(),
             api=self._main_api(),
             apis={name: self._api(f"apis.{name}", content) for name, content in apis.items()},

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from math import ceil
 
 from masa.clients import Client, batch_size
@@ -73,10 +74,12 @@ class Engine:
         key: Callable[[int], int],
         on_answer: Callable[[], None] = lambda: None,
         answered_before: int = 0,
+        keep_said: bool = False,
     ) -> None:
         """Take the item at a place from `item`, and its key from `key`.
 
-        `answered_before` is how many answers the journal has of earlier sessions.
+        `answered_before` is how many answers the journal has of earlier sessions. `keep_said`
+        writes down what the API said in its own words.
         """
         self.count = Count()
         self._client = client
@@ -87,6 +90,7 @@ class Engine:
         self._key = key
         self._on_answer = on_answer
         self._answered_before = answered_before
+        self._keep_said = keep_said
         self._dearer = 1.0
         """how many times its worst price the API has cost"""
         self._kept_price = 0
@@ -191,7 +195,7 @@ class Engine:
             self._under_way.add(task)
             task.add_done_callback(self._done)
             # A task that is cancelled before it began closes nothing by itself.
-            task.add_done_callback(lambda _, hold=hold: hold.close())
+            task.add_done_callback(_closing(hold))
 
     def _next(self, source: Source, waiting: deque[Query]) -> Query | None:
         """Give the next query; items that were put off come when all others are answered."""
@@ -419,8 +423,10 @@ class Engine:
             self.count.overcharged += 1
             self._dearer = max(self._dearer, cost / max(hold.worst, 1))
         self._kept_price = self._kept_price + 1 if cost <= hold.price else 0
-        await self._journal.answered(call.number, reply, prediction=prediction, cost=cost)
+        kept = reply if self._keep_said else replace(reply, said=None)
+        await self._journal.answered(call.number, kept, prediction=prediction, cost=cost)
         hold.settle(cost)
+        self.count.answer(reply)
         self._width.good()
         self._fatal_in_a_row, self._last_answer = 0, time.monotonic()
         self._finish(Answer(query.item, prediction, reply.confidence), source, good=True)
@@ -521,8 +527,6 @@ class Engine:
             # Delayed items end all at once: the last ones say nothing about the API as a whole.
             self._recent.append(good)
         if good:
-            self.count.answers += 1
-            self.count.last_trouble = ""
             self._trouble_since = None
         else:
             self.count.errors += 1
@@ -531,6 +535,10 @@ class Engine:
             if failed >= LEAST_FAILED and too_many:
                 self.stop("failures")
         self._on_answer()
+
+
+def _closing(hold: Hold) -> Callable[[asyncio.Task[None]], None]:
+    return lambda _: hold.close()
 
 
 def _billed(exc: CallError) -> bool:

@@ -1,5 +1,7 @@
 """Stop early when the API does not answer with the labels of the data."""
 
+from collections.abc import Callable
+
 from masa.errors import DataError
 from masa.records import ERROR, INVALID, Answer, Query
 from masa.sampling.source import Source
@@ -11,9 +13,13 @@ TELLING = 20
 class LabelCheck:
     """A source that ends a run when the first answers are none of the labels of the data."""
 
-    def __init__(self, source: Source, labels: tuple[str, ...]) -> None:
+    def __init__(
+        self, source: Source, labels: tuple[str, ...], why: Callable[[], str] = str
+    ) -> None:
+        """Ask `why` the answers cannot be read, where none can."""
         self._source = source
         self._labels = labels
+        self._why = why
         self._said: list[str] = []
 
     def ask(self, n: int = 1) -> list[Query]:
@@ -35,15 +41,16 @@ class LabelCheck:
             return
         self._said.append(answer.prediction)
         if len(self._said) == TELLING and not set(self._said) & {*self._labels, ERROR}:
-            raise misread(self._said, self._labels)
+            raise misread(self._said, self._labels, self._why())
 
 
-def misread(said: list[str], labels: tuple[str, ...]) -> DataError:
+def misread(said: list[str], labels: tuple[str, ...], why: str = "") -> DataError:
     """Say that the API and the data do not use the same labels."""
     if set(said) == {INVALID}:
         return DataError(
             f"none of the first {len(said)} answers could be read as a label",
-            hint="look at what the API answers; does the prompt ask for one of the labels, "
+            hint=why
+            or "look at what the API answers; does the prompt ask for one of the labels, "
             "is max_tokens large enough?",
         )
     different = list(dict.fromkeys(said))

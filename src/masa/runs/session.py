@@ -13,6 +13,7 @@ from masa.clients.replay import ReplayClient
 from masa.data.dataset import Dataset
 from masa.errors import ApiError, MasaError, UsageError
 from masa.records import ERROR, Progress, Query, Stopped, amount
+from masa.runs import unread
 from masa.runs.budget import Budget
 from masa.runs.engine import Engine
 from masa.runs.journalled import answered, keys, unanswered
@@ -74,6 +75,8 @@ class Session:
     limits: Limits
     progress: Progress | None = None
     interruptible: bool = False
+    keep_said: bool = False
+    """whether what the API said in its own words is stored"""
     notes: tuple[str, ...] = ()
 
 
@@ -205,6 +208,7 @@ async def ask(
         key=lambda item: int(item_keys[item]),
         on_answer=on_answer,
         answered_before=len(past.answers),
+        keep_said=session.keep_said,
     )
     already = stopped()
     if already is not None:
@@ -218,7 +222,7 @@ async def ask(
         error,
     )
     if check_labels and not costs_nothing(session.client):
-        source = LabelCheck(source, session.data.labels)
+        source = LabelCheck(source, session.data.labels, lambda: _why_unread(session, engine.count))
     interrupts: AbstractContextManager[None] = nullcontext()
     if session.interruptible:
         interrupts = _interrupts(engine, session.progress)
@@ -237,6 +241,13 @@ async def ask(
         journal.reopen_errors(session.store, session.run.id)
         raise
     return _worked(session, ended, engine.count)
+
+
+def _why_unread(session: Session, count: Count) -> str:
+    """Say why answers are no label, with an example, where none is one."""
+    past = journal.past(session.store, session.run.id)
+    found = [*unread.notes(past, session.client), *unread.examples(past, count.unread)]
+    return "; ".join(found)
 
 
 class Waiting(NamedTuple):
@@ -272,7 +283,8 @@ def _worked(session: Session, stopped: Stopped, count: Count) -> Worked:
     if stopped == "failures":
         journal.reopen_errors(session.store, session.run.id)
         past = journal.past(session.store, session.run.id)
-    notes, asides = list(session.notes), []
+    notes = [*session.notes, *unread.notes(past, session.client)]
+    asides = list(unread.examples(past, count.unread))
     if count.overcharged:
         notes.append(
             f"{count.overcharged:,} calls cost more than the worst price that was reserved "

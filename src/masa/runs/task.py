@@ -13,7 +13,7 @@ from masa.clients.replay import ReplayClient, ReplayOptions
 from masa.data.cheap_model import KINDS
 from masa.data.dataset import Dataset, read
 from masa.data.difficulty import beside, choose
-from masa.data.files import Table
+from masa.data.files import Table, folder_of
 from masa.errors import ConfigError
 from masa.records import Assessment, Column
 from masa.runs.assess import assess
@@ -102,7 +102,8 @@ def cheap_column(columns: Columns) -> tuple[str, str] | None:
 def context_of(config: Config, data: Dataset, *, imports: bool = True) -> Context:
     """Give what clients may know: of the environment, only what the configuration declares."""
     declared = {name: os.environ.get(name, "") for name in config.secrets}
-    return Context(data.labels, config.data.input, declared, imports=imports)
+    folder = folder_of(data.source)
+    return Context(data.labels, config.data.input, declared, folder=folder, imports=imports)
 
 
 def made_client(api: Api, data: Dataset, context: Context) -> Client:
@@ -152,5 +153,6 @@ def assess_config(config: "Config | Path | str", **options: Any) -> Assessment:
         "limits": found.limits,
         "name": found.name,
         "store": found.store,
+        "keep": found.keep,
     }
     return assess(ready.data, ready.client, **{**said, **options})

@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from masa.errors import CallError
+from masa.records import Reply
+from masa.runs.unread import EXAMPLES
 
 
 @dataclass(slots=True)
@@ -20,6 +22,17 @@ class Count:
     said: dict[str, str] = field(default_factory=dict)
     """by reason, what the API or the function said about it; shown, never stored"""
     last_trouble: str = ""
+    unread: dict[str, list[str]] = field(default_factory=dict)
+    """by the reason, some answers of this session that are no label; shown, never stored"""
+
+    def answer(self, reply: Reply) -> None:
+        """Count an answer, and remember it as an example if it is no label."""
+        self.answers += 1
+        self.last_trouble = ""
+        if reply.unread and reply.said:
+            some = self.unread.setdefault(reply.unread, [])
+            if len(some) < EXAMPLES:
+                some.append(reply.said)
 
     def trouble(self, exc: CallError) -> None:
         """Count a call without an answer."""

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from masa.clients import Client
+from masa.clients import Client, check_items
 from masa.data.baseline_answers import BaselineAnswers, from_column, narrowed
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
@@ -76,6 +76,7 @@ class _Baseline:
 def validated(task: Task) -> Validated:
     """Check what a run would begin with."""
     config = task.config
+    check_items(task.client, task.data.items())
     found = _baseline(task)
     strata, method, method_notes = _strata(task, found)
     notes = [*task.data.notes, *found.notes, *method_notes]

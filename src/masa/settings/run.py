@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from masa.settings.kinds import Kind, flag, text, whole
+from masa.settings.kinds import Kind, flag, one_of, text, whole
 from masa.settings.setting import Section, setting
 
 DEFAULT_STORE = Path(".masa") / "masa.db"
@@ -29,4 +29,9 @@ class RunSettings(Section):
     store: Path | None = setting(DEFAULT_STORE, FILE, "Where runs are kept.")
     resume: int | None = setting(None, whole("RUN", 0), "Resume this run.")
     fresh: bool = setting(False, flag(), "Begin a new run even if one was not finished.")
+    keep: str = setting(
+        "labels",
+        one_of("WHAT", "labels", "answers"),
+        "What is stored of answers: labels alone, or answers: what the API said as well.",
+    )
     force: bool = setting(False, flag(), "Use a baseline that is not comparable.")

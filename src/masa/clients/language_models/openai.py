@@ -208,7 +208,8 @@ class OpenAI(ChatModel):
             ended = ENDED.get(str(reason), "cut off")
         elif content["status"] != "completed":
             raise Failed(f"an answer with the status {str(content['status'])[:20]}")
-        text, logprobs = "", []
+        text = ""
+        logprobs: list[Any] = []
         for part in _parts(content):
             if part.get("type") == "refusal":
                 ended, text = "refused", str(part.get("refusal", ""))

@@ -67,20 +67,23 @@ CONTRAST = re.compile(
 """Words after which a statement may be taken back."""
 
 REFUSAL = re.compile(
-    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:can(?:no|')t|can not|won't|will not|must decline)"
+    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)"
+    r"|i (?:can(?:no|')t|can not|won't|will not|must decline)"
     r"|as an ai|i apologi[sz]e|against my|unable to (?:assist|help|classify|comply|provide))\b",
     re.IGNORECASE,
 )
 
 INSTEAD = re.compile(
-    r"(?:\bbut|\bit is|\bit's|\bthis is|\bthat's|\brather|\binstead|\bactually)\W*(?:an?\s+|the\s+)?$",
+    r"(?:\bbut|\bit is|\bit's|\bthis is|\bthat's|\brather|\binstead|\bactually)"
+    r"\W*(?:an?\s+|the\s+)?$",
     re.IGNORECASE,
 )
 """Words that put a label in the place of one that was denied before."""
 
 EVERYDAY = {
-    "a", "an", "any", "as", "at", "be", "by", "do", "for", "go", "i", "if", "in", "is", "it", "me",
-    "no", "none", "not", "of", "off", "on", "one", "or", "other", "so", "the", "to", "up", "us", "we",
+    "a", "an", "any", "as", "at", "be", "by", "do", "for", "go", "i", "if", "in", "is", "it",
+    "me", "no", "none", "not", "of", "off", "on", "one", "or", "other", "so", "the", "to", "up",
+    "us", "we",
 }  # fmt: skip
 """Labels that are words of almost any sentence: a mention of one says nothing."""
 
@@ -235,7 +238,7 @@ def _beginning(said: str, names: Mapping[str, str]) -> str | None:
         if ends is None or "?" in after:
             return None
         one_sentence = SENTENCE.split(after[ends.end() :])[0]
-        others = {label for label in _names_in(one_sentence, names)} - {names[name]}
+        others = set(_names_in(one_sentence, names)) - {names[name]}
         if others or OPEN.search(one_sentence) or CONTRAST.match(one_sentence.strip(" ,")):
             return None
         return names[name]

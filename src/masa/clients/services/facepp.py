@@ -103,7 +103,7 @@ def _meaning(found: Refusal) -> CallError | None:
     if code in ("AUTHENTICATION_ERROR", "AUTHORIZATION_ERROR", "INSUFFICIENT_BALANCE"):
         hint = f"do {' and '.join(KEYS)} fit, and is the account allowed to do this?"
         return Fatal(named, hint=hint, billed=False)
-    if code == "IMAGE_DOWNLOAD_TIMEOUT" or code == "INTERNAL_ERROR":
+    if code in ("IMAGE_DOWNLOAD_TIMEOUT", "INTERNAL_ERROR"):
         return Failed(named)
     if found.status in (400, 412, 413):
         return Rejected(named, said=found.text)

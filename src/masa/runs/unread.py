@@ -1,0 +1,75 @@
+"""What the API said that is no label: how often, why, and examples of it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from masa.clients import Client
+from masa.records import ERROR, UNREAD
+from masa.storage.journal import Past
+
+EXAMPLES = 3
+"""Answers of each kind that are shown."""
+
+SHOWN = 120
+"""The most characters of an example."""
+
+IGNORED = 0.5
+"""If this share of the answers is not the JSON that was asked for, the endpoint ignores that."""
+
+
+def counted(past: Past) -> dict[str, int]:
+    """Count the answers that are no label by the reason, the most frequent first."""
+    reasons = Counter(answer.unread for answer in past.answers.values() if answer.unread)
+    return {reason: times for reason, times in reasons.most_common() if reason in UNREAD}
+
+
+def notes(past: Past, client: Client) -> Iterator[str]:
+    """Say how many answers are no label, and why."""
+    found = counted(past)
+    if not found:
+        return
+    answers = sum(answer.prediction != ERROR for answer in past.answers.values())
+    parts = [
+        f"{times:,} {UNREAD[reason]}{limit(client, reason)}" for reason, times in found.items()
+    ]
+    yield (
+        f"{sum(found.values()):,} of {answers:,} answers cannot be read as a label: "
+        f"{', '.join(parts)}"
+    )
+    if found.get("not the JSON", 0) >= IGNORED * answers:
+        yield (
+            "the endpoint ignores structured = true: its answers are not the JSON that was asked "
+            "for; leave structured out"
+        )
+
+
+def limit(client: Client, reason: str) -> str:
+    """Name the setting that cut answers off, where a client knows it."""
+    cut_short: Any = getattr(client, "cut_short", None)
+    return "" if cut_short is None else str(cut_short(reason))
+
+
+def examples(past: Past, seen: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Quote some answers of each kind: those that were kept, else those of this session."""
+    kept: dict[str, list[str]] = {reason: list(said) for reason, said in seen.items()}
+    for answer in past.answers.values():
+        if answer.unread and answer.said is not None:
+            kept.setdefault(answer.unread, []).append(answer.said)
+    for reason in counted(past):
+        said = list(dict.fromkeys(kept.get(reason, ())))[:EXAMPLES]
+        if said:
+            yield f"answers that {UNREAD[reason]}: {'; '.join(map(quoted, said))}"
+
+
+def quoted(said: str) -> str:
+    """Write an answer in one line, cut off where it is long; the end of it matters, too.
+
+    >>> quoted("a   b")
+    "'a b'"
+    """
+    line = " ".join(said.split())
+    line = "".join(sign if sign.isprintable() else " " for sign in line)
+    if len(line) > SHOWN:
+        line = f"{line[: SHOWN // 2]} ... {line[-SHOWN // 2 :]}"
+    return repr(line)
