@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check slow bench format clean
+.PHONY: demo test check slow bench system format clean
 
 demo: $(READY)
 	$(BIN)/masa demo
@@ -25,6 +25,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/draws.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/live.py
+
+# What Debian has and pip has not: a program that speaks, for the tests of speech services.
+system:
+	@command -v espeak-ng >/dev/null || { apt-get update -qq && apt-get install -y -qq espeak-ng; }
 
 format: $(READY)
 	$(BIN)/ruff check --fix

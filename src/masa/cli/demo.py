@@ -110,10 +110,10 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None, quiet: bo
         (folder / "masa.toml").write_text(
             CONFIG.format(url=server.url, rate=RATE), encoding="utf-8"
         )
-        _masa(folder, "baseline", "--budget", str(2 * len(models.labels)), say=say, quiet=quiet)
+        run_masa(folder, "baseline", "--budget", str(2 * len(models.labels)), say=say, quiet=quiet)
         server.updated = True
         words = ["--budget", str(BUDGET), "--seed", str(seed)]
-        done = _masa(folder, "assess", *words, say=say, quiet=quiet, as_json=True)
+        done = run_masa(folder, "assess", *words, say=say, quiet=quiet, as_json=True)
     data = answered(models)
     strata = Strata.build(data.label)
     old, new = (
@@ -139,7 +139,7 @@ def shown(result: Demo) -> "RenderableType":
     return Group(*parts)
 
 
-def _masa(
+def run_masa(
     folder: Path, *words: str, say: Callable[[str], None], quiet: bool, as_json: bool = False
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command as a user would, in the folder of the demo."""

@@ -1,12 +1,12 @@
 """Look at a data file and write a commented masa.toml for it."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from masa.cli.api_drafts import COMMENT_AT, above, api_draft, quoted
 from masa.data.files import MOST_PROFILED, Profile, Table
 from masa.errors import UsageError
 from masa.settings import Columns, Limits, Settings, Tolerance
@@ -92,6 +92,11 @@ def guess(profiles: list[Profile]) -> Guess:
 _NONE = Profile("", 0, 0, 0, 0.0, 0, numeric=False, frequent=())
 
 
+def labels_in(profiles: list[Profile], label: str | None) -> tuple[str, ...]:
+    """Give the most frequent labels of the data."""
+    return next((tuple(one.frequent) for one in profiles if one.name == label), ())
+
+
 def looked_at(table: Table, profiles: list[Profile]) -> str:
     """Say in a few lines what is in a file."""
     lines = [f"{table.source}: {profiles[0].rows if profiles else 0:,} rows looked at"]
@@ -118,52 +123,6 @@ def looked_at(table: Table, profiles: list[Profile]) -> str:
     return "\n".join(lines)
 
 
-COMMENT_AT = 40
-"""The column at which comments begin."""
-
-APIS = {
-    "http": """\
-client = "http"                         # any API that takes and gives JSON; masa clients lists more
-url = "https://api.example.com/classify"
-# method = "POST"
-# ${NAME} is taken from the environment if `secrets` above names it; write no secret here
-headers = { Authorization = "Bearer ${API_KEY}" }
-body = { text = "{input}" }             # {column} is an input column, {input} the only one
-label = "result.label"                  # the path to the label: a.b[0].c, or to an object of scores
-# confidence = "result.score"
-# version = "header:X-Model-Version"    # or a path: what the provider calls its model
-# labels = { POSITIVE = "pos" }         # what the API calls a label = what the data calls it
-# missing = "none"                      # the label where the answer has none
-price = "queries-only"                  # money per call, such as 0.0015, for a budget in money too
-# timeout = 30""",
-    "openai": """\
-client = "openai"                       # any endpoint that speaks OpenAI's chat completions
-model = "gpt-4o-mini"
-# base_url = "https://api.openai.com/v1"
-# key = "${OPENAI_API_KEY}"             # from the environment; another base_url needs `secrets`
-# system = "You are a careful annotator."
-# prompt = "Classify ... {labels} ... {input}"
-# structured = true                     # hold the model to a JSON schema with the labels
-# logprobs = true                       # confidences, where the endpoint gives log-probabilities
-# temperature = 0.0
-# max_tokens = 64
-# input_price = 0.15                    # money per million tokens, for a budget in money too
-# output_price = 0.60
-price = "queries-only"
-# timeout = 60""",
-    "python": """\
-client = {client}
-price = "queries-only"                  # money per call, such as 0.0015, for a budget in money too
-# batch = 1                             # more: the function is given a list and gives a list
-# timeout = 60""",
-    "replay": """\
-client = {client}                       # recorded predictions: nothing is asked or paid""",
-}
-
-DECLARED = 'secrets = ["API_KEY"]'
-SECRETS = {"http": (f"{DECLARED:<{COMMENT_AT}}# environment variables that may be sent to it", "")}
-"""The lines above the first table, by client."""
-
 EXAMPLES = {
     "id": "id",
     "input": "text",
@@ -182,18 +141,21 @@ def written(
     budget: int | None = None,
     old: str | None = None,
     label: str = "",
+    labels: Sequence[str] = (),
     about: str = "",
 ) -> str:
-    """Write the text of a configuration; the comments are the help texts of the settings."""
-    kind = api.partition(":")[0]
-    client = APIS.get(kind, "client = {client}").replace("{client}", quoted(api))
+    """Write the text of a configuration; the comments are the help texts of the settings.
+
+    `labels` are those of the data, as far as they are known.
+    """
+    client = api_draft(api, labels)
     chosen = {"id": found.id, "input": found.input, "difficulty": found.difficulty, "old": old}
     lines = [
         "# What masa assesses. masa validate checks it, masa baseline records what the API",
         "# answers today, masa assess tells whether that has changed.",
         *(f"# {line}" for line in about.splitlines()),
         "",
-        *SECRETS.get(kind, ()),
+        *above(api),
         "[data]",
         f"path = {quoted(data)}",
         f"label = {quoted(label or found.label or '')}",
@@ -237,15 +199,6 @@ def _toml(value: Any) -> str:
             return quoted(value[0])
         return "[" + ", ".join(map(quoted, value)) + "]"
     return quoted(value) if isinstance(value, str) else str(value)
-
-
-def quoted(text: str | None) -> str:
-    r"""Write a text as TOML does.
-
-    >>> print(quoted('a "b"'))
-    "a \"b\""
-    """
-    return json.dumps(text or "", ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def save(text: str, path: Path, *, force: bool) -> None:

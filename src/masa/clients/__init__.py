@@ -18,7 +18,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from masa.clients.catalogue import CATALOGUE
+from masa.clients.catalogue import CATALOGUE, Entry
 from masa.errors import ConfigError
 from masa.records import Item, Reply
 
@@ -98,6 +98,15 @@ def offered() -> dict[str, str]:
     """Return the names of all clients that can be made, and who offers them."""
     plugins = {point.name: point.value for point in entry_points(group=GROUP)}
     return dict.fromkeys(CATALOGUE, "masa") | plugins
+
+
+def listed() -> list[Entry]:
+    """Give what is known of every client that can be made, those of other packages last."""
+    plugins = [
+        Entry(point.name, point.value, "a client of another package", offered_by=point.value)
+        for point in entry_points(group=GROUP)
+    ]
+    return [*CATALOGUE.values(), *plugins]
 
 
 def make(name: str, options: Mapping[str, Any], context: Context) -> Client:

@@ -29,6 +29,7 @@ class Entry:
     batch: int = 1
     """items in a call at most"""
     note: str = ""
+    offered_by: str = "masa"
 
     @property
     def installed(self) -> bool:
@@ -55,7 +56,7 @@ class Entry:
                 "source": tariff.source,
             }
         return {
-            "offered_by": "masa",
+            "offered_by": self.offered_by,
             "task": self.task,
             "reads": self.reads,
             "extra": self.extra or None,
@@ -66,6 +67,34 @@ class Entry:
             "batch": self.batch,
             "note": self.note or None,
         }
+
+    @property
+    def lines(self) -> list[str]:
+        """Tell it in a few lines; of variables whether they are set, never their values."""
+        needs = []
+        if not self.installed:
+            needs.append(f"pip install 'masa-shift[{self.extra}]'")
+        for name in self.variables:
+            needs.append(f"{name} {'is set' if os.environ.get(name) else 'is not set'}")
+        if self.elsewhere:
+            needs.append(f"or {self.elsewhere}")
+        lines = [f"{self.name:<18} {self.task}" + (f" ({self.note})" if self.note else "")]
+        if needs:
+            lines.append(f"{'':<18} {'; '.join(needs)}")
+        if self.price_words:
+            lines.append(f"{'':<18} {self.price_words}")
+        return lines
+
+    @property
+    def price_words(self) -> str:
+        """The price in words, and how many items go into a call."""
+        from masa.clients.prices import TARIFFS
+
+        tariff = TARIFFS.get(self.name)
+        words = "" if tariff is None else tariff.words
+        if self.batch > 1:
+            words += f"; up to {self.batch} items in a call"
+        return words
 
 
 _SERVICES = "masa.clients.services"

@@ -261,13 +261,8 @@ def _check_ways(given: HttpOptions) -> None:
     if given.content_type is not None and given.raw is None:
         raise ConfigError("[api] has content_type without raw", hint="set it in headers")
     for name in _sent(given):
-        how = name.partition(":")[2]
-        if how not in ("", "base64", "file"):
-            raise ConfigError(
-                f"[api] has {{{name}}}",
-                hint="a file is {column:base64} in body, else {column:file}",
-            )
-        if how and (how == "base64") != (given.body is not None):
+        way = column_and_way(name)[1]
+        if way and (way == "base64") != (given.body is not None):
             raise ConfigError(
                 f"[api] has {{{name}}} in {named[0]}",
                 hint="a file is {column:base64} in body, and {column:file} in multipart or raw",

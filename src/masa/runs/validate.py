@@ -1,5 +1,6 @@
 """Check what a run would begin with; nothing is asked."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -7,11 +8,14 @@ from masa.clients import Client, check_items
 from masa.data.baseline_answers import BaselineAnswers, from_column, narrowed
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
-from masa.errors import MasaError
+from masa.errors import CallError, MasaError
 from masa.inference.method import Method, build_strata
-from masa.records import amount
+from masa.records import ERROR, UNREAD, amount
+from masa.runs.replies import cleaned
 from masa.runs.stored_baseline import find_baseline
 from masa.runs.task import Task
+from masa.runs.unread import quoted
+from masa.runs.waiting import waiting
 from masa.storage import history
 from masa.storage.store import opened
 
@@ -40,8 +44,15 @@ class Validated:
         """Give what `masa validate --json` prints."""
         return {"valid": True, **asdict(self), "notes": list(self.notes)}
 
+    def last_lines(self, answers: "Sequence[Tried]") -> list[str]:
+        """Say what was spent."""
+        if not answers:
+            return ["Nothing was asked, nothing was spent."]
+        calls = "1 call was" if len(answers) == 1 else f"{len(answers)} calls were"
+        return [f"{calls} sent; the answers are not kept."]
+
     @property
-    def text(self) -> str:
+    def lines(self) -> list[str]:
         """Tell it in a few lines."""
         cost = "only queries are counted"
         if self.worst_cost is not None:
@@ -51,16 +62,85 @@ class Validated:
             limits.append(f"{self.queries:,} queries")
         if self.money:
             limits.append(f"{self.money:g} in money")
-        return "\n".join(
-            [
-                f"data      {self.items:,} items, {self.labels:,} labels, {self.strata:,} strata",
-                f"method    {self.method}",
-                f"api       {self.client}; {cost}",
-                f"budget    {' and '.join(limits) or 'none: masa will ask before it spends'}",
-                f"baseline  {self.baseline}",
-                "Nothing was asked, nothing was spent.",
-            ]
-        )
+        return [
+            f"data      {self.items:,} items, {self.labels:,} labels, {self.strata:,} strata",
+            f"method    {self.method}",
+            f"api       {self.client}; {cost}",
+            f"budget    {' and '.join(limits) or 'none: masa will ask before it spends'}",
+            f"baseline  {self.baseline}",
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One call that was sent to see how its answer is read."""
+
+    item: str
+    label: str
+    prediction: str
+    confidence: float | None = None
+    version: str | None = None
+    cost: float | None = None
+    unread: str | None = None
+    said: str | None = None
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `masa validate --ask N --json` prints of it."""
+        return asdict(self)
+
+    @property
+    def text(self) -> str:
+        """Tell it in a line."""
+        if self.error is not None:
+            return f"answer    {self.item}, labelled {self.label!r}: no answer: {self.error}"
+        parts = [f"read as {self.prediction!r}"]
+        if self.unread is not None:
+            parts.append(f"it is among the answers that {UNREAD[self.unread]}")
+        if self.said is not None:
+            parts.append(f"it said {quoted(self.said)}")
+        if self.confidence is not None:
+            parts.append(f"confidence {self.confidence:.3g}")
+        if self.version is not None:
+            parts.append(f"version {self.version}")
+        if self.cost is not None:
+            parts.append(f"cost {self.cost:.6g}")
+        return f"answer    {self.item}, labelled {self.label!r}: {', '.join(parts)}"
+
+
+async def asked_async(task: Task, calls: int) -> list[Tried]:
+    """Send a few calls, and say how each answer is read; nothing is stored."""
+    try:
+        return [await _tried(task, place) for place in range(min(calls, len(task.data)))]
+    finally:
+        await task.client.close()
+
+
+asked = waiting(asked_async)
+
+
+async def _tried(task: Task, place: int) -> Tried:
+    """Ask about one item, once."""
+    data, client = task.data, task.client
+    name, label = data.name(place), data.label.values[data.label.codes[place]]
+    item = data.item(place)
+    price = client.price(item)
+    try:
+        reply = cleaned(await client.ask(item), price)
+    except CallError as exc:
+        error = ". ".join(filter(None, (str(exc), getattr(exc, "hint", ""), exc.said)))
+        return Tried(name, label, ERROR, error=error)
+    cost = amount(reply.cost or 0) if client.priced else None
+    return Tried(
+        name,
+        label,
+        str(reply.label),
+        reply.confidence,
+        reply.version,
+        cost,
+        reply.unread,
+        reply.said,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,13 +25,14 @@ from masa.cli.options import (
 )
 from masa.cli.output import print_json, running, say
 from masa.errors import UsageError
-from masa.settings.kinds import flag, text
+from masa.settings.kinds import flag, text, whole
 from masa.settings.run import DEFAULT_STORE, FILE
 
 if TYPE_CHECKING:
     from masa.cli.draft import Guess
     from masa.data.cheap_model import Cheap
     from masa.data.dataset import Dataset
+    from masa.runs.task import Task
 
 
 @command(
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
         "API",
         "api",
         text("CLIENT"),
-        "http, openai, python:module:function or replay:COL.",
+        "A client: amazon-comprehend, openai, http, ... (masa clients lists them).",
         default="http",
     ),
     only(BUDGET, "queries yes"),
@@ -66,6 +67,7 @@ def init(given: Given) -> None:
         api=given.read("api", "http"),
         budget=given.read("queries"),
         old=given.read("old"),
+        labels=draft.labels_in(profiles, chosen.label),
     )
     draft.save(written, out, force="force" in given)
     if given.as_json:
@@ -128,38 +130,64 @@ def _decided(
     without(BUDGET, "yes"),
     only(HOW_SURE, "method levels mix weights seed"),
     own("Run", "load_client", flag(), "Import the module of a python: client, too."),
+    own("Run", "ask", whole("N", 1, 20), "Also send N calls, after asking, and show the answers."),
+    only(BUDGET, "yes"),
     RUN,
     JSON,
     QUIET,
 )
 def validate(given: Given) -> None:
-    """Check settings, data and client. Nothing is asked or spent.
+    """Check settings, data and client. Without --ask nothing is asked or spent.
 
     No code that masa.toml names is run unless you say so: the file may be a stranger's.
     """
+    from masa.report.words import plain
     from masa.runs.config import Config
     from masa.runs.task import task
-    from masa.runs.validate import validated
+    from masa.runs.validate import asked, validated
 
     config = Config.load(given.read("config"), given.flags)
-    found = validated(task(config, imports="load_client" in given))
+    calls = given.read("ask", 0)
+    ready = task(config, imports="load_client" in given or calls > 0)
+    found = validated(ready)
     say(given, found.notes)
+    answers = []
+    if calls:
+        confirm_calls(ready, given, calls)
+        answers = asked(ready, calls)
     if given.as_json:
-        print_json(found.to_dict())
-    else:
-        print(found.text)
+        print_json({**found.to_dict(), "answers": [one.to_dict() for one in answers]})
+        return
+    lines = [*found.lines, *(one.text for one in answers)]
+    print("\n".join([*map(plain, lines), *found.last_lines(answers)]))
+
+
+def confirm_calls(ready: "Task", given: Given, calls: int) -> None:
+    """Ask before anything is spent."""
+    from masa.cli.commands.running import confirm
+    from masa.records import money_text
+    from masa.runs.session import costs_nothing
+
+    if "yes" in given or costs_nothing(ready.client):
+        return
+    words = f"{calls} calls" if calls > 1 else "1 call"
+    if ready.client.priced:
+        prices = [ready.client.price(ready.data.item(place)) for place in range(calls)]
+        words += f", at most {money_text(sum(prices))}"
+    confirm(words, "give --yes to send them without being asked")
 
 
 @command(JSON)
 def clients(given: Given) -> None:
-    """List the clients that can be named with --api."""
-    from masa.clients import offered
+    """List the clients that can be named with --api: what they need and what they cost."""
+    from masa.clients import listed
+    from masa.report.words import plain
 
-    found = offered()
+    found = listed()
     if given.as_json:
-        print_json({"clients": found})
+        print_json({"clients": {one.name: one.to_dict() for one in found}})
     else:
-        print("\n".join(f"{name}  ({who})" for name, who in found.items()))
+        print("\n".join(plain(line) for one in found for line in one.lines))
 
 
 @command(

@@ -1,5 +1,6 @@
 """Commands on recorded answers, and the demo: replay, demo."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from masa.cli.options import (
@@ -18,6 +19,7 @@ from masa.cli.options import (
 from masa.cli.output import print_json, running, say, show
 from masa.errors import UsageError
 from masa.settings import RecordedColumns, ReplaySettings
+from masa.settings.kinds import text
 from masa.settings.run import FILE
 
 
@@ -45,6 +47,7 @@ def replay(given: Given) -> None:
 
 @command(
     only(HOW_SURE, "seed"),
+    own("Data", "service", text("NAME"), "Play it with the double of a service (masa clients)."),
     own("Output", "save", FILE, "Write the recorded predictions as CSV."),
     JSON,
     QUIET,
@@ -63,6 +66,9 @@ def demo(given: Given) -> None:
             f"there is no folder {save.parent} to write {save.name} into", hint="make it first"
         )
     tell = (lambda _: None) if given.as_json else terminal.show
+    if "service" in given:
+        _service_demo(given, tell)
+        return
     tell(case.STORY + "\n")
     result = case.run(seed=given.read("seed", 0), say=tell, quiet=given.quiet or given.as_json)
     if save is not None:
@@ -72,3 +78,21 @@ def demo(given: Given) -> None:
         print_json(result.to_dict())
     else:
         terminal.show(case.shown(result))
+
+
+def _service_demo(given: Given, tell: "Callable[[str], None]") -> None:
+    """Play the case of a named service."""
+    from masa.cli import service_demo
+    from masa.report import terminal
+
+    quiet = given.quiet or given.as_json
+    seed = given.read("seed", 0)
+    result = service_demo.run(given.read("service"), seed=seed, say=tell, quiet=quiet)
+    if given.as_json:
+        print_json(result.to_dict())
+        return
+    terminal.show(terminal.assessment(result.found))
+    words = f"The double counted {result.calls:,} calls in both runs"
+    if result.money:
+        words += f" and would have billed {result.money:.6g}"
+    say(given, [*result.found.notes, words])

@@ -275,21 +275,16 @@ def budget(
         worst = sum(worst_price(client, task.data, repeat=repeat) for client in paid)
         words += f", at most {money_text(worst)}"
     if "yes" not in given:
-        _confirm(words)
+        confirm(words, "give --budget N or --money M, or --yes for all")
     return {"budget": most}
 
 
-def _confirm(words: str) -> None:
+def confirm(words: str, hint: str) -> None:
+    """Ask before anything is paid; where nobody can be asked, refuse."""
     if not sys.stdin.isatty() or not sys.stderr.isatty():
-        raise UsageError(
-            f"no budget was given: this may take {words}",
-            hint="give --budget N or --money M, or --yes for all",
-        )
+        raise UsageError(f"no budget was given: this may take {words}", hint=hint)
     if not typer.confirm(f"This may take {words}. Go on?", err=True):
-        raise UsageError(
-            "nothing was asked, nothing was spent",
-            hint="give --budget N or --money M to spend less",
-        )
+        raise UsageError("nothing was asked, nothing was spent", hint=hint)
 
 
 def of_run(task: "Task", given: Given, progress: "Progress | None") -> dict[str, Any]:
