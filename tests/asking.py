@@ -4,7 +4,8 @@ import asyncio
 
 import masa
 from masa.clients import Client, Context
-from server import KEY, reviews
+from masa.doubles.made_up import reviews
+from server import KEY
 
 LABELS = ("neg", "neu", "pos")
 TEXTS = [text for text, _ in reviews(12)]

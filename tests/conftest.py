@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from server import KEY, Server, reviews
+from masa.doubles.made_up import reviews
+from server import KEY, Server
 
 # A shell starts what runs in the background with interrupts ignored, and so would every masa
 # that a test starts and interrupts.

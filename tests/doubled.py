@@ -1,63 +1,55 @@
 """What runs against the doubles share: the data, the client, what the double truly answers."""
 
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import masa
 from masa import clients
 from masa.clients import Client, Context
-from masa.doubles.catalogue import DOUBLES, inputs, make
+from masa.doubles.catalogue import DOUBLES, Doubled, inputs, make
 from masa.doubles.made_up import can_speak
 from masa.doubles.server import Double
 from masa.settings import Limits
 
 SERVICES = tuple(DOUBLES)
 
-CALM = Limits(concurrency=1, first_wait=0.01, longest_wait=0.05)
-MANY = Limits(concurrency=8, first_wait=0.01, longest_wait=0.05)
+QUICK = Limits(concurrency=8, first_wait=0.01, longest_wait=0.05)
+
+NO_OTHERS = {
+    "AWS_CONFIG_FILE": "/nonexistent",
+    "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
+}
+"""Keeps Amazon's package from the credentials of whoever runs the tests."""
+
+SHORT = {"positive": "pos", "negative": "neg", "neutral": "neu"}
 
 
-def missing(service: str) -> str:
-    """Say why a service cannot be doubled on this machine, or nothing."""
-    if DOUBLES[service].reads == "sound" and not can_speak():
-        return "needs espeak-ng (make system)"
-    return ""
-
-
-@contextmanager
-def environment(service: str, url: str) -> Iterator[dict[str, str]]:
-    """Set the variables through which a client reaches a double."""
-    given = {
-        **DOUBLES[service].environment(url),
-        "AWS_CONFIG_FILE": "/nonexistent",
-        "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
-    }
-    before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
-    try:
-        yield given
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+@cache
+def _made(reads: str, count: int) -> tuple[Path, list[tuple[str, str]]]:
+    """Make inputs once for all tests of a process: speaking takes a while."""
+    folder = Path(tempfile.mkdtemp(prefix="masa-doubled-"))
+    service = next(name for name, entry in DOUBLES.items() if entry.reads == reads)
+    return folder, inputs(service, count, folder)
 
 
 class Case:
     """A double with labelled inputs, and what it answers in both of its versions."""
 
-    def __init__(self, service: str, folder: Path, count: int = 300, **options: Any) -> None:
-        self.service, self.folder = service, folder
-        self.double = make(service, **options)
-        self.made = inputs(service, count, folder)
-        self.entry = DOUBLES[service]
-        known = self.names()
+    def __init__(self, service: str, double: Double, count: int = 240) -> None:
+        self.service, self.double = service, double
+        self.entry: Doubled = DOUBLES[service]
+        if self.entry.reads == "sound" and not can_speak():
+            pytest.skip("needs espeak-ng (make system)")
+        self.folder, self.made = _made(self.entry.reads, count)
         answers = {
-            name: [known(self.truth(text, updated=updated)) for text, _ in self.made]
+            name: [self.truth(text, updated=updated) for text, _ in self.made]
             for name, updated in (("old", False), ("new", True))
         }
         self.data = masa.Dataset.of(
@@ -67,20 +59,19 @@ class Case:
         )
 
     def truth(self, text: str, *, updated: bool) -> str:
+        """Give what the service says about an input, as the data would call it."""
         shown: Any = text
         if self.entry.reads in ("image", "sound"):
             shown = (self.folder / text).read_bytes()
-        truth: Any = self.double.truth  # type: ignore[attr-defined]
-        return str(truth(shown, updated=updated))
-
-    def names(self) -> Any:
-        """Give what the data calls what the service says."""
-        short = {"positive": "pos", "negative": "neg"}
-        if any(label == "neu" for _, label in self.made):
-            short["neutral"] = "neu"
-        return lambda said: short.get(said, said)
+        known: dict[Any, str] = _TRUTH.setdefault((type(self.double), updated), {})
+        if shown not in known:
+            known[shown] = self.double.truth(shown, updated=updated)  # type: ignore[attr-defined]
+        said = known[shown]
+        labels = {label for _, label in self.made}
+        return SHORT[said] if SHORT.get(said) in labels else said
 
     def client(self, **more: Any) -> Client:
+        """Make the client that reaches the double; None takes an option out."""
         given = {**self.entry.options(self.double.url), **more}
         context = Context(
             self.data.labels,
@@ -88,22 +79,29 @@ class Case:
             {name: os.environ.get(name, "") for name in self.entry.secrets},
             folder=self.folder,
         )
-        return clients.make(
-            self.service, {key: value for key, value in given.items() if value is not None}, context
-        )
+        options = {key: value for key, value in given.items() if value is not None}
+        return clients.make(self.service, options, context)
+
+
+_TRUTH: dict[tuple[type, bool], dict[Any, str]] = {}
 
 
 @contextmanager
-def case(service: str, folder: Path, count: int = 300, **options: Any) -> Iterator[Case]:
-    """Start a double and set the environment for its client."""
-    made = Case(service, folder, count, **options)
-    try:
-        with environment(service, made.double.url):
-            yield made
-    finally:
-        made.double.close()
+def variables(given: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the environment until the end of the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**NO_OTHERS, **given}.items():
+            patch.setenv(name, value)
+        yield
 
 
-def same_answers(double: Double) -> int:
-    """Give how many inputs were answered without a fault."""
-    return sum(len(call.inputs) for call in double.calls if not call.fault)
+@contextmanager
+def case(service: str, *, count: int = 240, **options: Any) -> Iterator[Case]:
+    """Start a double, and set the variables through which its client reaches it."""
+    if DOUBLES[service].reads == "sound" and not can_speak():
+        pytest.skip("needs espeak-ng (make system)")
+    with (
+        make(service, **options) as double,
+        variables(DOUBLES[service].environment(double.url)),
+    ):
+        yield Case(service, double, count)

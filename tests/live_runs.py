@@ -6,8 +6,9 @@ from typing import Any
 import masa
 from masa.clients import Context
 from masa.clients.http import Http, make
+from masa.doubles.made_up import reviews
 from masa.settings import Limits
-from server import KEY, Server, database, reviews
+from server import KEY, Server, database
 
 QUICK = Limits(concurrency=8, first_wait=0.01, longest_wait=0.05)
 ONE = Limits(concurrency=1, first_wait=0.01, longest_wait=0.05)

@@ -268,58 +268,6 @@ def journal(path: Path, statement: str) -> list[tuple[Any, ...]]:
             return connection.execute(statement).fetchall()
 
 
-SUBJECTS = (
-    "The food",
-    "This film",
-    "My room",
-    "The staff",
-    "That phone",
-    "Her lecture",
-    "The battery",
-    "Our flight",
-    "The sound",
-    "It",
-)
-FEELINGS = {
-    "pos": (
-        "was great",
-        "was lovely",
-        "made me happy",
-        "is excellent",
-        "was a wonderful surprise",
-        "is good",
-    ),
-    "neg": (
-        "was awful",
-        "was terrible",
-        "made me angry",
-        "is bad",
-        "was a horrible mess",
-        "disappointed me",
-    ),
-    "neu": (
-        "was on the table",
-        "came on Monday",
-        "is made in two parts",
-        "has a door",
-        "was there before",
-        "is blue",
-    ),
-}
-ENDS = ("", "!", ", as they said", " and that is that", ", not more", " :)", " but slow")
-
-
-def reviews(count: int) -> list[tuple[str, str]]:
-    """Make texts with labels; all texts differ."""
-    chance = random.Random(7)
-    made: dict[str, str] = {}
-    while len(made) < count:
-        label = chance.choice(tuple(FEELINGS))
-        text = f"{chance.choice(SUBJECTS)} {chance.choice(FEELINGS[label])}{chance.choice(ENDS)} ({len(made)})"
-        made.setdefault(text, label)
-    return list(made.items())
-
-
 def strange(text: str, label: str) -> str:
     """Answer a few texts otherwise, and a few with labels that nobody has seen.
 

@@ -10,7 +10,8 @@ import masa
 from asking import TEXTS, ask, context
 from command_line import run
 from masa import clients
-from server import Server, reviews
+from masa.doubles.made_up import reviews
+from server import Server
 
 
 def test_functions_are_known_by_what_they_do() -> None:

@@ -12,8 +12,8 @@ import masa
 from masa.cli.main import main
 from masa.data import cheap_model as cheap
 from masa.data.cheap_model import cheap_model, sound_features
+from masa.doubles.made_up import reviews
 from masa.records import Column
-from server import reviews
 
 
 def texts(count: int = 400) -> masa.Dataset:

@@ -10,9 +10,10 @@ import pytest
 
 import masa
 from live_runs import calls, client, data
+from masa.doubles.made_up import reviews
 from masa.records import Column
 from masa.settings import Limits
-from server import KEY, WAYS, Server, reviews
+from server import KEY, WAYS, Server
 
 LIMITS = Limits(concurrency=8, tries=3, first_wait=0.01, longest_wait=0.05)
 

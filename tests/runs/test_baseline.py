@@ -7,9 +7,10 @@ import pytest
 
 import masa
 from live_runs import QUICK, client, data
+from masa.doubles.made_up import reviews
 from masa.records import Column
 from masa.runs.baseline import baseline, import_answers
-from server import Server, reviews
+from server import Server
 
 
 def test_an_api_that_contradicts_itself_is_measured_and_called_noise(

@@ -13,6 +13,7 @@ from live_runs import ONE, QUICK, client, data
 from masa.clients import Context
 from masa.clients.http import make
 from masa.data.strata import Strata
+from masa.doubles.made_up import reviews
 from masa.records import Column
 from masa.runs.budget import Budget
 from masa.runs.engine import Engine
@@ -21,7 +22,7 @@ from masa.settings import Limits
 from masa.storage import history
 from masa.storage.journal import Journal
 from masa.storage.store import opened
-from server import Server, reviews
+from server import Server
 
 
 @pytest.mark.parametrize("price", ["0.04", "0.001"])

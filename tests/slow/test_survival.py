@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from command_line import MASA, VERDICTS, configure
-from server import Server, database, journal, reviews, strange
+from masa.doubles.made_up import reviews
+from server import Server, database, journal, strange
 
 KILLS = int(os.environ.get("MASA_KILLS", "200"))
 

@@ -6,8 +6,9 @@ import pytest
 
 import masa
 from live_runs import calls, client, data
+from masa.doubles.made_up import reviews
 from masa.settings import Limits
-from server import WAYS, Server, reviews
+from server import WAYS, Server
 
 ITEMS, BUDGET = 1_000, 1_060
 LIMITS = Limits(concurrency=16, tries=3, first_wait=0.01, longest_wait=0.05)

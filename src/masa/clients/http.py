@@ -1,5 +1,6 @@
 """Any API over HTTP that returns JSON with a label: it is sent JSON, a form, or files."""
 
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -194,7 +195,7 @@ class Http:
                     form.add_field(name, filled(template, values))
                 else:
                     kind = kind_of(content)
-                    form.add_field(name, content, filename=f"{name}", content_type=kind)
+                    form.add_field(name, io.BytesIO(content), filename=name, content_type=kind)
             return {"headers": headers, "data": form}
         encoded = {name: in_base64(content) for name, content in contents.items()}
         return {"headers": headers, "body": filled(self._body, {**values, **encoded})}

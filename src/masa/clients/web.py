@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import io
 import json
 import ssl
 import time
@@ -23,6 +24,9 @@ from masa.errors import CallError, Failed, Fatal, Refused, Rejected
 
 MOST = 4 << 20
 """The most bytes of an answer; what is larger is not an answer."""
+
+LARGE = 1 << 20
+"""From so many bytes on a body is sent in parts, so that other calls go on meanwhile."""
 
 HOPELESS = {
     401: "does the key work?",
@@ -120,6 +124,8 @@ class Web:
         sent = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
         if data is None:
             sent.pop("Content-Type", None)
+        if isinstance(data, bytes) and len(data) >= LARGE:
+            data = io.BytesIO(data)  # type: ignore[assignment]
         try:
             async with (
                 deadline(self._timeout),

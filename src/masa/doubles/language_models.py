@@ -271,7 +271,8 @@ class Gemini(LanguageModel):
 
     def routes(self) -> Sequence[tuple[str, Handler]]:
         """Give the path of generateContent."""
-        return [("/v1beta/models/{model}:generateContent", self._handle)]
+        paths = [f"/{version}/models/{{model}}:generateContent" for version in ("v1beta", "v1")]
+        return [(path, self._handle) for path in paths]
 
     def fail(self, fault: str) -> web.StreamResponse:
         """Write one of Google's failures."""

@@ -88,6 +88,8 @@ EVERYDAY = {
 """Labels that are words of almost any sentence: a mention of one says nothing."""
 
 SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+WHOLE = re.compile(r"(?<=[.!?])\s+|\n+")
+BUT = re.compile(r"(?<!\banything )(?<!\ball )\bbut\b", re.IGNORECASE)
 CLAUSE = re.compile(r"[.!?;:\n]|,\s|\s[-\u2013\u2014]\s")
 
 
@@ -274,9 +276,9 @@ def _mention(text: str, label: str, begin: int, end: int) -> _Mention:
     before = CLAUSE.split(text[:begin])[-1]
     after = CLAUSE.split(text[end:])[0]
     # What is denied in front of "but" is not what stands behind it.
-    near = re.split(r"\bbut\b", before, flags=re.IGNORECASE)[-1]
+    near = BUT.split(before)[-1]
     denied = bool(DENIAL.search(near) or DENIED_AFTER.search(after))
-    sentence = SENTENCE.split(text[:begin])[-1] + text[begin:end] + SENTENCE.split(text[end:])[0]
+    sentence = WHOLE.split(text[:begin])[-1] + text[begin:end] + WHOLE.split(text[end:])[0]
     asked = text[end:].lstrip("\"')”’ ").startswith("?")
     return _Mention(label, begin, end, denied, asked or bool(OPEN.search(sentence)))
 

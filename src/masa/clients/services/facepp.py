@@ -1,5 +1,6 @@
 """Face++ Detect: the emotion of the largest face, as percentages."""
 
+import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,7 +72,7 @@ class Facepp(FileService):
         if url := self.files.url(item):
             form.add_field("image_url", url)
         else:
-            form.add_field("image_file", await self.files.read(item), filename="image")
+            form.add_field("image_file", io.BytesIO(await self.files.read(item)), filename="image")
         response = await self._web.send("POST", self._url, headers={}, data=form)
         cost = self.price(item)
         try:

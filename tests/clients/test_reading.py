@@ -1,0 +1,274 @@
+"""The label in what a model said: hundreds of ways to say one, to deny one, and to say none."""
+
+import re
+from itertools import product
+
+import pytest
+
+from conftest import SHARED
+from masa.clients.language_models.reading import Reading, read, simplified
+
+SENTIMENT = {"positive": "positive", "negative": "negative", "neutral": "neutral"}
+SPAM = {"spam": "spam", "not spam": "not spam"}
+YES_NO = {"yes": "yes", "no": "no"}
+GRADES = {str(grade): str(grade) for grade in range(1, 6)}
+PASS_FAIL = {"pass": "pass", "fail": "fail"}
+LETTERS = {"a": "A", "b": "B", "c": "C"}
+
+SURE = (
+    "{0}",
+    "{0}.",
+    '"{0}"',
+    "'{0}'",
+    "**{0}**",
+    "`{0}`",
+    "[{0}]",
+    "({0})",
+    "<{0}>",
+    "  {0}\n\n",
+    "{0}!",
+    "# {0}",
+    "```\n{0}\n```",
+    '```json\n{{"label": "{0}"}}\n```',
+    '{{"label": "{0}"}}',
+    '{{"sentiment": "{0}", "confidence": 0.93}}',
+    'Here is the JSON:\n{{"label": "{0}"}}',
+    "Label: {0}",
+    "label = {0}",
+    "Answer: {0}",
+    "The answer is {0}.",
+    'The answer is "{0}".',
+    "Classification: {0}",
+    "**Classification:** {0}",
+    "**Label**: **{0}**",
+    "- Label: {0}",
+    "1. Label: {0}",
+    "Category -> {0}",
+    "Final answer: {0}",
+    "My final answer is {0}.",
+    "Overall rating: {0}",
+    "The most appropriate label is {0}.",
+    "So the label is {0}.",
+    "Therefore, the correct label is: {0}",
+    "The label for this text is {0}.",
+    "The label is '{0}', because of the words used.",
+    "{0} - the wording leaves little doubt",
+    "{0}, because the writer says so.",
+    "{0}. The writer says so plainly.",
+    "{0}\n\nThe writer says so plainly.",
+    "{0}\n\nExplanation: the words at the end show it.",
+    "The words at the end show it.\n\n{0}",
+    "The words at the end show it.\n\nAnswer: {0}",
+    "Let me think about it step by step.\n1. Read it.\n2. Decide.\nFinal answer: **{0}**",
+    "Let me think. The wording is plain. [{0}]",
+    "<think>hmm, could be one or the other</think>{0}",
+    "\\boxed{{{0}}}",
+    "$\\boxed{{\\text{{{0}}}}}$",
+    "I would label this as {0}.",
+    "I would classify this text as {0}.",
+    "This text is {0}.",
+    "This is clearly {0}!",
+    "I think this is {0}.",
+    "It is most likely {0}.",
+    "This seems to be {0}.",
+    "Label (one of those given): {0}",
+    "Classification result: {0}",
+    "Result: {0} (95% certain)",
+    "{0} (high confidence)",
+    "\u201c{0}\u201d",
+    "Sure! The label is: {0}",
+    "Sure, here you go:\n\n**{0}**",
+)
+"""Ways to say a label that leave no doubt which one is meant."""
+
+UNSURE = (
+    "This is not {0}.",
+    "This isn't {0}.",
+    "It is not {0} at all.",
+    "This is hardly {0}.",
+    "The text is far from {0}.",
+    "It doesn't sound {0}.",
+    "I would not call this {0}.",
+    "This cannot be {0}.",
+    "Never {0}.",
+    "It is anything but {0}.",
+    "It lacks anything {0}.",
+    "{0} is not the right label.",
+    "{0} would be wrong.",
+    "{0}? No.",
+    "{0}?",
+    "Is it {0}?",
+    "It might be {0}.",
+    "It could be {0}.",
+    "Perhaps {0}.",
+    "Maybe {0}.",
+    "Possibly {0}, possibly not.",
+    "{0} or {1}",
+    "{0} or {1}.",
+    "Either {0} or {1}.",
+    "{0}/{1}",
+    "Both {0} and {1}.",
+    "Somewhere between {0} and {1}.",
+    "{0}, but also {1}.",
+    "{0} at first, then {1}.",
+    "The labels are {0} and {1}.",
+    "Neither {0} nor {1}.",
+    "Mostly {0} with a {1} end.",
+    "It depends: {0} if meant seriously.",
+    "If it is meant seriously, it is {0}.",
+    "I'm not sure whether this is {0}.",
+    "I can't tell if this is {0}.",
+    "Answer: {0}\nAnswer: {1}",
+    "Answer: not {0}",
+    "Answer: {0} or {1}",
+    "Answer: {0}?",
+    "Non-{0}.",
+    "{0}-ish",
+    "Not {0}, not {1}.",
+    "It is ambiguous; {0} is one way to read it.",
+    "I'm sorry, but I can't say whether this is {0}.",
+    "As an AI, I cannot decide whether this is {0}.",
+)
+"""Ways to say a label that leave doubt: these are not read."""
+
+NOTHING = (
+    "",
+    "   ",
+    "\n\n",
+    "...",
+    "I cannot help with that.",
+    "I'm sorry, I can't assist with this request.",
+    "The text describes a visit to a restaurant.",
+    "Please provide the text to classify.",
+    "N/A",
+    "None of the above",
+    "unknown",
+    "{}",
+    "[]",
+    '{"label": null}',
+    "<html><body>error</body></html>",
+    "x" * 5000,
+    "🙂",
+    "Text:",
+    "42",
+)
+
+
+def _cased(label: str) -> tuple[str, ...]:
+    return label, label.capitalize(), label.upper()
+
+
+@pytest.mark.parametrize("said", SURE)
+def test_a_label_is_heard_however_it_is_said(said: str) -> None:
+    for label in SENTIMENT:
+        for written in _cased(label):
+            text = said.format(written)
+            assert read(text, SENTIMENT) == Reading(label), text
+
+
+@pytest.mark.parametrize("said", UNSURE)
+def test_what_may_mean_something_else_is_not_read(said: str) -> None:
+    for label, other in (("positive", "negative"), ("negative", "neutral")):
+        for written in _cased(label):
+            text = said.format(written, other)
+            assert read(text, SENTIMENT).label is None, text
+
+
+@pytest.mark.parametrize("said", NOTHING)
+def test_what_names_no_label_is_not_read(said: str) -> None:
+    found = read(said, SENTIMENT)
+    assert found.label is None
+    assert found.unread in ("empty", "no label", "refused")
+
+
+@pytest.mark.parametrize(
+    ("said", "names", "label", "unread"),
+    [
+        ("This is not positive.", SENTIMENT, None, "denied"),
+        ("positive, not negative", SENTIMENT, "positive", None),
+        ("It is negative rather than positive.", SENTIMENT, "negative", None),
+        ("It is not positive but negative.", SENTIMENT, "negative", None),
+        ("This isn't positive. It is negative.", SENTIMENT, "negative", None),
+        ("Not spam", SPAM, "not spam", None),
+        ("This is not spam.", SPAM, "not spam", None),
+        ("This is spam.", SPAM, "spam", None),
+        ("This is not not spam.", SPAM, None, "denied"),
+        ("Spam or not spam?", SPAM, None, None),
+        ("No.", YES_NO, "no", None),
+        ("No, it is not.", YES_NO, "no", None),
+        ("Yes, it is.", YES_NO, "yes", None),
+        ("There is no reason to think so.", YES_NO, None, "no label"),
+        ("There is no doubt.\n\nYes", YES_NO, "yes", None),
+        ("4", GRADES, "4", None),
+        ("Score: 4/5", GRADES, "4", None),
+        ("4 out of 5", GRADES, "4", None),
+        ("I'd give it a 4.", GRADES, "4", None),
+        ("Rating: 3 - it has 2 flaws", GRADES, None, None),
+        ("between 3 and 4", GRADES, None, "several labels"),
+        ("10", GRADES, None, "no label"),
+        ("4.5", GRADES, None, None),
+        ("PASS", PASS_FAIL, "pass", None),
+        ("Verdict: FAIL", PASS_FAIL, "fail", None),
+        ("It does not pass.", PASS_FAIL, None, "denied"),
+        ("It fails to pass.", PASS_FAIL, None, None),
+        ("(B)", LETTERS, "B", None),
+        ("Answer: C", LETTERS, "C", None),
+        ("A word about it.", LETTERS, None, "no label"),
+        ("I can't help with that.", SENTIMENT, None, "refused"),
+    ],
+)
+def test_cases_that_are_easily_misread(
+    said: str, names: dict[str, str], label: str | None, unread: str | None
+) -> None:
+    found = read(said, names)
+    assert found.label == label
+    if unread is not None:
+        assert found.unread == unread
+
+
+def test_there_are_a_few_hundred_ways() -> None:
+    assert 3 * 3 * len(SURE) + 2 * 3 * len(UNSURE) + len(NOTHING) > 600
+    assert len(SURE) + len(UNSURE) + len(NOTHING) > 120
+
+
+def test_no_text_is_read_as_a_label_that_it_does_not_name() -> None:
+    pieces = ("positive", "not", "negative", "or", "is", "Answer:", "?", "\n", "but", "the")
+    for parts in product(pieces, repeat=4):
+        text = " ".join(parts)
+        found = read(text, SENTIMENT)
+        assert found.label is None or found.label in text
+
+
+def test_strange_answers_are_read_quickly() -> None:
+    for text in (
+        "(" * 20_000,
+        "answer: " * 10_000,
+        "[" * 9_999 + "x",
+        "**" * 30_000,
+        "no " * 9_000,
+    ):
+        assert read(text, {**SENTIMENT, **YES_NO}).label is None
+    assert read("İ" * 50 + " positive", SENTIMENT).label == "positive"
+
+
+def test_answers_of_gpt4_are_read_as_their_authors_meant_them() -> None:
+    """2,000 real answers: the last [Yes] or [No] in each is what GPT-4 was told to end with."""
+    import duckdb
+
+    file = SHARED / "llmdrift" / "prime-gpt4.parquet"
+    if not file.is_file():
+        pytest.skip(f"needs the recorded answers in {file}")
+    answers = duckdb.connect().execute(f"SELECT answer FROM '{file}'").fetchall()
+    wrong, unread = 0, 0
+    for (answer,) in answers:
+        meant = re.findall(r"\[(Yes|No)\]", answer)
+        found = read(answer, YES_NO)
+        if meant:
+            unread += found.label is None
+            wrong += found.label not in (None, meant[-1].lower())
+    assert (len(answers), wrong) == (2000, 0)
+    assert unread <= 20
+
+
+def test_names_are_compared_without_what_does_not_matter() -> None:
+    assert simplified(" [“Not  Spam”]. ") == "not spam"

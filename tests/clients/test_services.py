@@ -1,0 +1,410 @@
+"""Named services and language models, each against its double: answers, money, faults, keys."""
+
+import asyncio
+import wave
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import masa
+from doubled import QUICK, SERVICES, Case, case
+from masa.clients import Client
+from masa.doubles.language_models import LanguageModel, Spoken
+from masa.doubles.sentiment import AmazonComprehend, BaiduNlp
+from masa.doubles.server import KEY
+from masa.records import BILLION
+from server import database
+
+STUBBORN = replace(QUICK, tries=15)
+
+MODELS = ("openai", "anthropic", "gemini", "azure-openai", "bedrock")
+SENTIMENT = ("amazon-comprehend", "google-language", "baidu-nlp")
+FACES = ("google-vision", "microsoft-face", "facepp")
+SPEECH = ("google-speech", "microsoft-speech", "ibm-speech")
+
+
+def ask(client: Client, *inputs: str) -> list[masa.Reply]:
+    async def one_by_one() -> list[masa.Reply]:
+        try:
+            return [
+                await client.ask(masa.Item(place, {"input": text}))
+                for place, text in enumerate(inputs)
+            ]
+        finally:
+            await client.close()
+
+    return asyncio.run(one_by_one())
+
+
+def rows(store: Path) -> list[tuple[Any, ...]]:
+    with database(store) as connection:
+        return connection.execute(
+            "SELECT item, outcome, prediction, coalesce(cost, reserved) FROM call ORDER BY number"
+        ).fetchall()
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_assessment_finds_what_a_replay_of_the_same_answers_finds(service: str) -> None:
+    with case(service) as found:
+        found.double.updated = True
+        options: dict[str, Any] = {"baseline": "old", "budget": 200, "store": None, "seed": 3}
+        live = masa.assess(found.data, found.client(), limits=QUICK, **options)
+        replayed = masa.assess(found.data, "replay:new", **options)
+        assert (live.queries, live.answers, live.errors) == (200, 200, 0)
+        assert found.double.asked == 200
+        assert live.shift is not None
+        assert replayed.shift is not None
+        assert np.array_equal(live.shift.values, replayed.shift.values)
+        assert live.differing > 0
+        if live.cost is not None:
+            # Each call is rounded up to a billionth.
+            assert 0 <= round(live.cost * BILLION) - found.double.money * BILLION <= 200
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_third_of_all_calls_failing_costs_no_answer_and_no_call_uncounted(
+    service: str, tmp_path: Path
+) -> None:
+    with case(service, count=60 if service in SPEECH else 120, faults=0.3, seed=2) as found:
+        store = tmp_path / "s.db"
+        budget = 3 * len(found.data)
+        done = masa.baseline(
+            found.data, found.client(), budget=budget, store=store, limits=STUBBORN
+        )
+        made = rows(store)
+        assert len(made) == found.double.asked
+        assert done.answers == len(found.data)
+        spent = [row for row in made if row[1] not in ("free", "unsent")]
+        assert done.queries == len(spent) <= budget
+        answers = [row[2] for row in sorted(made, key=lambda row: row[0]) if row[1] == "answer"]
+        truth = [found.truth(text, updated=False) for text, _ in found.made]
+        assert sorted(answers) == sorted(truth)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_wrong_key_stops_at_the_first_call(service: str) -> None:
+    with case(service, count=60) as found:
+        wrong = {
+            name: value.replace(KEY, "wrong-key-000")
+            for name, value in found.entry.environment(found.double.url).items()
+        }
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in wrong.items():
+                patch.setenv(name, value)
+            with pytest.raises(masa.ApiError) as caught:
+                masa.assess(
+                    found.data, found.client(), baseline="old", budget=50, store=None, limits=QUICK
+                )
+        assert found.double.asked <= 1
+        assert caught.value.hint
+        assert "wrong-key-000" not in str(caught.value) + caught.value.hint
+
+
+@pytest.mark.parametrize("service", SENTIMENT)
+def test_texts_at_the_borders_of_units_cost_what_the_provider_bills(service: str) -> None:
+    lengths = (1, 99, 100, 101, 299, 300, 301, 400, 401, 999, 1000, 1001, 1999, 2000)
+    signs = ("a", "é", "好")
+    with case(service, count=60) as found:
+        client = found.client(together=False) if service == "amazon-comprehend" else found.client()
+        texts = [sign * length for sign in signs for length in lengths]
+        texts = [
+            text for text in texts if service == "google-language" or len(text.encode()) <= 5000
+        ]
+        if service == "google-language":
+            texts += ["🙂" * 1000, "🙂" * 1001]
+        replies = ask(client, *texts)
+        for text, reply, call in zip(texts, replies, found.double.calls, strict=True):
+            assert reply.cost == call.billed * BILLION, (len(text), text[0])
+        worst = [client.price(masa.Item(0, {"input": text})) for text in texts]
+        assert worst == [reply.cost for reply in replies]
+        rules: dict[str, Callable[[str], int]] = {
+            "amazon-comprehend": lambda text: max(3, ceil(len(text) / 100)) * 100_000,
+            "google-language": lambda text: ceil(len(text) / 1000) * 1_000_000,
+            "baidu-nlp": lambda _: 2_500_000,
+        }
+        assert worst == [rules[service](text) for text in texts]
+
+
+@pytest.mark.parametrize("service", SPEECH)
+def test_sounds_cost_by_the_step_in_which_they_are_billed(service: str, tmp_path: Path) -> None:
+    lengths = {0.5: 1, 0.99: 1, 1.0: 1, 1.01: 2, 14.99: 15, 15.0: 15, 15.01: 16, 59.5: 60}
+    per_second = {
+        "google-speech": Fraction("0.016") / 60,
+        "microsoft-speech": Fraction(1, 3600),
+        "ibm-speech": Fraction("0.02") / 60,
+    }[service]
+    with case(service, count=60) as found:
+        found.folder = tmp_path
+        for length in lengths:
+            write_silence(tmp_path / f"{length}.wav", length)
+        client = found.client()
+        names = [f"{length}.wav" for length in lengths]
+        replies = ask(client, *names)
+        assert {reply.label for reply in replies} == {"nothing"}
+        expected = [ceil(seconds * per_second * BILLION) for seconds in lengths.values()]
+        assert [reply.cost for reply in replies] == expected
+        assert [ceil(call.billed * BILLION) for call in found.double.calls] == expected
+        # As Google billed until 2023: every 15 seconds begun.
+        in_steps = found.client(billing_seconds=15)
+        for length, seconds in lengths.items():
+            steps = 15 * ceil(seconds / 15)
+            price = in_steps.price(masa.Item(0, {"input": f"{length}.wav"}))
+            assert price == ceil(steps * per_second * BILLION)
+
+
+def write_silence(path: Path, seconds: float) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        file.writeframes(bytes(2 * int(16_000 * seconds)))
+
+
+@pytest.mark.parametrize("service", MODELS)
+def test_cached_tokens_and_thinking_cost_what_the_provider_bills(service: str) -> None:
+    with model(service) as (found, double):
+        double.thinks = 17
+        client = found.client()
+        replies = ask(client, "It was great.", "It was awful.", "It has a door, 好.")
+        assert [reply.label for reply in replies] == ["pos", "neg", "neu"]
+        for text, reply, call in zip("abc", replies, double.calls, strict=True):
+            assert reply.cost == ceil(call.billed * BILLION), text
+        assert replies[1].cost is not None
+        assert replies[0].cost is not None
+        assert replies[1].cost < replies[0].cost  # The prompt is in the cache by then.
+        for reply in replies:
+            assert reply.cost is not None
+            assert reply.cost <= client.price(masa.Item(0, {"input": "x" * 60}))
+
+
+@contextmanager
+def model(service: str) -> Iterator[tuple[Case, LanguageModel]]:
+    with case(service, count=60) as found:
+        assert isinstance(found.double, LanguageModel)
+        yield found, found.double
+
+
+@pytest.mark.parametrize("service", MODELS)
+def test_what_a_model_does_not_answer_is_told_apart(service: str) -> None:
+    says = {
+        "cut": Spoken("It is rather", "length"),
+        "refuse": Spoken("I cannot say that.", "refusal"),
+        "filter": Spoken("", "filter"),
+        "deny": Spoken("This is not pos."),
+        "two": Spoken("pos or neg"),
+        "chat": Spoken("What a lovely day."),
+        "empty": Spoken(""),
+        "say": Spoken("The label is: **Neg**."),
+    }
+    unread = {
+        "cut": "cut off",
+        "refuse": "refused",
+        "filter": "filtered",
+        "deny": "denied",
+        "two": "several labels",
+        "chat": "no label",
+        "empty": "empty",
+        "say": None,
+    }
+    if service == "anthropic":
+        unread["filter"] = "refused"  # It has one reason for both.
+    if service == "gemini":
+        unread["refuse"] = "filtered"
+    with model(service) as (found, double):
+        double.says = lambda text, _label: says[text]
+        replies = ask(found.client(), *says)
+        assert {text: reply.unread for text, reply in zip(says, replies, strict=True)} == unread
+        assert [reply.label for reply in replies] == [None] * 7 + ["neg"]
+        assert replies[3].said == "This is not pos."
+
+
+@pytest.mark.parametrize("service", ["openai", "azure-openai", "gemini", "bedrock"])
+def test_a_prompt_that_is_filtered_is_an_answer(service: str) -> None:
+    with model(service) as (found, double):
+        double.says = lambda _text, _label: Spoken("", "prompt filter")
+        assert ask(found.client(), "x")[0].unread == "filtered"
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic", "gemini", "azure-openai"])
+def test_structured_answers_are_read_and_endpoints_that_ignore_it_are_named(service: str) -> None:
+    with model(service) as (found, double):
+        assert ask(found.client(structured=True), "It was great.")[0].label == "pos"
+        double.enforces_schemas = False
+        reply = ask(found.client(structured=True), "It was great.")[0]
+        assert (reply.label, reply.unread) == (None, "not the JSON")
+        with pytest.raises(masa.DataError) as caught:
+            masa.baseline(
+                found.data, found.client(structured=True), budget=50, store=None, limits=QUICK
+            )
+        assert "ignores structured = true" in caught.value.hint
+
+
+def test_the_responses_api_is_read_like_chat() -> None:
+    with model("openai") as (found, double):
+        client = found.client(api="responses", system="Be careful.", structured=True)
+        reply = ask(client, "It was awful.")[0]
+        assert (reply.label, reply.version) == ("neg", "tiny-2026-01-01")
+        double.says = lambda _text, _label: Spoken("No.", "refusal")
+        assert ask(found.client(api="responses"), "x")[0].unread == "refused"
+        double.says = lambda _text, _label: Spoken("It is", "length")
+        assert ask(found.client(api="responses"), "x")[0].unread == "cut off"
+
+
+def test_a_version_that_refuses_temperatures_is_sent_none() -> None:
+    with model("anthropic") as (found, _):
+        reply = ask(found.client(version="2026-10-21"), "It was great.")[0]
+        assert (reply.label, reply.version) == ("pos", "tiny-20260101")
+
+
+def test_a_part_of_a_batch_that_fails_is_asked_again_alone(tmp_path: Path) -> None:
+    with case("amazon-comprehend", count=120) as found:
+        assert isinstance(found.double, AmazonComprehend)
+        found.double.refuses = 0.2
+        done = masa.baseline(
+            found.data, found.client(), budget=400, store=tmp_path / "s.db", limits=QUICK
+        )
+        made = rows(tmp_path / "s.db")
+        assert (done.answers, done.errors) == (120, 0)
+        assert len(made) == found.double.asked == done.queries > 120
+        answered = [row for row in made if row[1] == "answer"]
+        assert len({row[0] for row in answered}) == len(answered) == 120
+        assert sum(row[3] for row in answered) == found.double.money * BILLION
+        assert max(len(call.inputs) for call in found.double.calls) > 8
+
+
+def test_texts_that_are_never_taken_are_not_sent(tmp_path: Path) -> None:
+    data = masa.Dataset.of(
+        ["pos", "neg"] * 20 + ["pos", "neg"],
+        inputs={"input": [f"It was good {i}" for i in range(40)] + ["x" * 5001, " "]},
+    )
+    with case("amazon-comprehend", count=60) as found:
+        done = masa.baseline(
+            data, found.client(), budget=100, store=tmp_path / "s.db", limits=QUICK
+        )
+        assert (done.answers, done.errors, done.queries) == (40, 2, 40)
+        assert found.double.asked == 40
+        assert done.cost == pytest.approx(0.0003 * 40)
+
+
+def test_the_likelier_of_the_labels_that_the_data_has_is_taken_if_wished() -> None:
+    with case("amazon-comprehend", count=60) as found:
+        found.data = masa.Dataset.of(["pos", "neg"], inputs={"input": ["a", "b"]})
+        text = "It has a door."
+        assert ask(found.client(), text)[0].label == "neutral"
+        reply = ask(found.client(known_labels_only=True), text)[0]
+        assert reply.label in ("pos", "neg")
+        assert reply.scores is not None
+        assert set(reply.scores) == {"pos", "neg", "neutral", "mixed"}
+
+
+def test_a_token_that_ends_early_is_fetched_again(tmp_path: Path) -> None:
+    with case("baidu-nlp", count=60) as found:
+        double = found.double
+        assert isinstance(double, BaiduNlp)
+
+        class Revoked(type(found.client())):  # type: ignore[misc]
+            async def ask(self, item: masa.Item) -> masa.Reply:
+                if double.asked == 20:
+                    setattr(double, "token", "24.another")  # noqa: B010
+                reply: masa.Reply = await super().ask(item)
+                return reply
+
+        client = found.client()
+        client.__class__ = Revoked
+        done = masa.baseline(found.data, client, budget=200, store=tmp_path / "s.db", limits=QUICK)
+        assert (done.answers, done.errors) == (60, 0)
+        assert done.queries == 60
+
+
+def test_baidu_is_asked_and_read_in_utf8() -> None:
+    with case("baidu-nlp", count=60) as found:
+        reply = ask(found.client(), "质量非常好🙂，很满意")[0]
+        assert found.double.calls[0].inputs == ("质量非常好🙂，很满意",)
+        assert reply.label == "pos"
+
+
+@pytest.mark.parametrize("service", FACES)
+def test_an_image_without_a_face_and_one_that_is_none(service: str, tmp_path: Path) -> None:
+    from PIL import Image
+
+    with case(service, count=60) as found:
+        found.folder = tmp_path
+        Image.new("L", (48, 48), 128).save(tmp_path / "blank.png")
+        (tmp_path / "text.png").write_text("not an image")
+        client = found.client(nothing="none")
+        assert ask(client, "blank.png")[0].label == "none"
+        with pytest.raises(masa.Rejected):
+            ask(found.client(), "text.png")
+
+
+def test_withdrawn_emotions_are_said_to_be_withdrawn() -> None:
+    with (
+        case("microsoft-face", count=60, withdrawn=True) as found,
+        pytest.raises(masa.ApiError, match="UnsupportedFeature") as caught,
+    ):
+        masa.baseline(found.data, found.client(), budget=50, store=None, limits=QUICK)
+    assert "withdrew" in caught.value.hint
+
+
+@pytest.mark.parametrize("service", [*SENTIMENT, *FACES])
+def test_labels_that_the_service_never_says_are_refused_before_anything_is_spent(
+    service: str,
+) -> None:
+    with case(service, count=60) as found:
+        found.data = masa.Dataset.of(["1", "0"], inputs={"input": ["a", "b"]})
+        with pytest.raises(masa.ConfigError, match="the labels of the data are '0', '1'") as caught:
+            found.client()
+        assert "labels = {" in caught.value.hint
+        said = "positive" if service in SENTIMENT else "happiness"
+        assert found.client(labels={said: "1"})
+        with pytest.raises(masa.ConfigError, match="says no 'hapiness'") as caught:
+            found.client(labels={"hapiness": "1"})
+        assert not found.double.calls
+
+
+@pytest.mark.parametrize("service", SPEECH)
+def test_words_that_are_no_label_are_counted_as_that(service: str) -> None:
+    with case(service, count=60) as found:
+        name, word = next(
+            pair for pair in found.made if found.truth(pair[0], updated=False) == "go"
+        )
+        found.data = masa.Dataset.of(["yes", "no"], inputs={"input": ["a", "b"]})
+        reply = ask(found.client(), name)[0]
+        assert (reply.label, reply.unread, reply.said) == (None, "unknown label", "go"), word
+        assert ask(found.client(labels={"Go": "yes"}), name)[0].label == "yes"
+
+
+def test_other_addresses_are_not_sent_keys_that_were_not_declared(tmp_path: Path) -> None:
+    for service in ("openai", "anthropic", "gemini", "baidu-nlp", "facepp", "microsoft-speech"):
+        with case(service, count=60) as found:
+            context = masa.clients.Context(found.data.labels, ("input",), {}, folder=tmp_path)
+            options = found.entry.options(found.double.url)
+            with pytest.raises(masa.ConfigError, match="is not declared"):
+                masa.clients.make(service, options, context)
+
+
+@pytest.mark.parametrize(
+    ("service", "module", "extra"),
+    [
+        ("amazon-comprehend", "boto3", "amazon"),
+        ("google-language", "google.cloud", "google"),
+        ("google-vision", "google.cloud", "google"),
+        ("google-speech", "google.cloud", "google"),
+        ("ibm-speech", "ibm_watson", "ibm"),
+    ],
+)
+def test_a_missing_package_says_how_it_is_installed(
+    service: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with case(service, count=60) as found:
+        monkeypatch.setitem(__import__("sys").modules, module, None)
+        with pytest.raises(masa.MasaError) as caught:
+            found.client()
+        assert f"masa-shift[{extra}]" in caught.value.hint
