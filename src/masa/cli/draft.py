@@ -124,6 +124,7 @@ def looked_at(table: Table, profiles: list[Profile]) -> str:
 
 
 EXAMPLES = {
+    "seed": 0,
     "id": "id",
     "input": "text",
     "difficulty": "cheap.confidence",

@@ -168,7 +168,7 @@ class Http:
                     folder=context.folder,
                     outside=options.outside,
                     most=options.most,
-                    # Not the one for the API: what is fetched is sent no secret and hides none.
+                    # What is fetched is sent none of the API's headers, and so no secret.
                     web=self._web,
                 )
         return found

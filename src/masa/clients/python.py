@@ -147,8 +147,9 @@ def _where(exc: BaseException) -> str:
 def reply(answer: Any) -> Reply:
     """Read what a function returned: a label, a dict with `label` and more, or a Reply.
 
-    >>> reply({"label": 3, "confidence": 0.5, "cost": 0.001})
-    Reply(label='3', confidence=0.5, version=None, cost=1000000)
+    >>> found = reply({"label": 3, "confidence": 0.5, "cost": 0.001})
+    >>> found.label, found.confidence, found.cost
+    ('3', 0.5, 1000000)
     """
     if isinstance(answer, Reply):
         return answer

@@ -10,7 +10,7 @@ import numpy as np
 from masa.clients import Client, check_items
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
-from masa.errors import UsageError
+from masa.errors import MasaError, UsageError
 from masa.inference.estimate import by_pairs
 from masa.inference.method import build_strata
 from masa.inference.paired import paired
@@ -178,10 +178,18 @@ class _Comparison:
                 keep_said=self.chosen.run.keep == "answers",
                 notes=notes,
             )
+            side = self.sides[partner is not None]
             try:
                 worked = await ask(session, source, journal.past(self.store, run.id))
+            except MasaError as exc:
+                exc.message = f"{side}: {exc.message}"
+                exc.args = (exc.message,)
+                raise
             finally:
                 await client.close()
+            notes = tuple(f"{side}: {note}" for note in worked.notes)
+            asides = tuple(f"{side}: {note}" for note in worked.asides)
+            worked = replace(worked, notes=notes, asides=asides)
             if worked.finished and partner is None:
                 # Only together do they come to an end: the same command must find both again.
                 history.pause(self.store, run.id, worked.stopped)

@@ -13,7 +13,7 @@ from masa.clients.replay import ReplayClient
 from masa.data.dataset import Dataset
 from masa.errors import ApiError, MasaError, UsageError
 from masa.records import ERROR, Progress, Query, Stopped, amount
-from masa.runs import unread
+from masa.runs import renamed, unread
 from masa.runs.budget import Budget
 from masa.runs.engine import Engine
 from masa.runs.journalled import answered, keys, unanswered
@@ -124,7 +124,10 @@ def choose(store: Store, draft: Draft, wanted: RunOptions) -> tuple[Run, tuple[s
         found = history.find(store, wanted.resume)
         _check_same_command(found, draft)
         return found, (f"resuming run {found.id}",)
+    corrected = None if wanted.fresh else renamed.take_over(store, draft)
     begun = history.begin(store, draft, fresh=wanted.fresh)
+    if begun.resumed and corrected is not None:
+        return begun.run, (f"resuming run {begun.run.id}: {corrected}",)
     if begun.resumed:
         note = f"resuming run {begun.run.id}, which was not finished (--fresh begins a new one)"
         return begun.run, (note,)

@@ -109,7 +109,7 @@ def begin(store: Store, draft: Draft, *, fresh: bool = True) -> Begun:
         if not fresh:
             check(connection, store.path, run, run.c.identity == draft.identity)
             unfinished = _unfinished(connection, draft)
-        if unfinished is not None and _is_recent(unfinished):
+        if unfinished is not None and is_recent(unfinished):
             return Begun(unfinished, resumed=True)
         same_data = sql.select(data.c.size).where(data.c.fingerprint == draft.data)
         if connection.execute(same_data).first() is None:
@@ -162,7 +162,7 @@ def find(store: Store, number: int) -> Run:
     return Run(*row)
 
 
-def _is_recent(found: Run) -> bool:
+def is_recent(found: Run) -> bool:
     """Say whether a run was touched so recently that its answers and new ones belong together."""
     return (datetime.now(UTC) - datetime.fromisoformat(found.touched)).days < FRESH_DAYS
 
@@ -338,19 +338,46 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Say in words what makes two runs incomparable."""
     found = []
     for part in sorted({*old} & {*new}):
-        if old[part] != new[part]:
-            before, after = _shortened(old[part]), _shortened(new[part])
-            found.append(f"{COMPARED.get(part, part)}: {before} then, {after} now")
+        called = COMPARED.get(part, part)
+        if isinstance(old[part], Mapping) and isinstance(new[part], Mapping):
+            found += [f"{called}, {what}" for what in _in_parts(old[part], new[part])]
+        elif old[part] != new[part]:
+            before, after = _shown(old[part], new[part])
+            found.append(f"{called}: {before} then, {after} now")
     return found
 
 
-def _shortened(value: object, most: int = 80) -> str:
-    text = value
-    if not isinstance(text, str):
-        text = json.dumps(value, ensure_ascii=False)
-    if len(text) > most:
-        return text[:most] + "..."
-    return text
+def _in_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Say which parts of a description differ."""
+    found = []
+    for key in [*old, *(key for key in new if key not in old)]:
+        if old.get(key) != new.get(key):
+            before, after = _shown(old.get(key), new.get(key))
+            found.append(f"{key!r}: {before} then, {after} now")
+    return found
+
+
+def _shown(old: object, new: object, most: int = 80) -> tuple[str, str]:
+    """Write two values, where they are long from a little before they differ.
+
+    >>> _shown("x" * 200 + "old", "x" * 200 + "new", 30)
+    ('...xxxxxxxxxxold', '...xxxxxxxxxxnew')
+    """
+    texts = [
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in (old, new)
+    ]
+    begin = 0
+    if max(map(len, texts)) > most:
+        pairs = enumerate(zip(*texts, strict=False))
+        alike = next((at for at, (a, b) in pairs if a != b), min(map(len, texts)))
+        begin = max(0, alike - most // 3)
+    parts = []
+    for text in texts:
+        part = text[begin : begin + most]
+        before, after = "..." * bool(begin), "..." * (len(text) > begin + most)
+        parts.append(f"{before}{part}{after}")
+    return parts[0], parts[1]
 
 
 def now() -> str:

@@ -121,6 +121,9 @@ def _of_status(status: int, message: str) -> CallError:
         return Refused(named)
     if status == 404:
         return Fatal(named, hint="is there such a model, at this address?", billed=False)
+    if status < 400:
+        # The package could not read what came.
+        return Failed("an answer that cannot be read")
     if status >= 500 or status == 408:
         return Failed(named, overloaded=status == 503)
     return Rejected(named, said=" ".join(message.split())[:200])
