@@ -14,7 +14,10 @@ VERDICTS = 0, 1, 3
 
 
 def run(
-    *words: object, timeout: float = 120, env: dict[str, str] | None = None
+    *words: object,
+    timeout: float = 120,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*MASA, *map(str, words)],
@@ -24,6 +27,7 @@ def run(
         check=False,
         stdin=subprocess.DEVNULL,
         env=env,
+        cwd=cwd,
     )
 
 

@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
+from masa.cli.commands.importing import take_in
 from masa.cli.commands.preparing import clients, difficulty, init, validate
 from masa.cli.commands.replaying import demo, replay
-from masa.cli.commands.research import reproduce, take_in
+from masa.cli.commands.research import reproduce
 from masa.cli.commands.running import assess, baseline, compare, plan
 from masa.cli.commands.stored import accept, history, report
 from masa.cli.output import print_json

@@ -9,8 +9,8 @@ from typing import Any
 from masa.errors import ConfigError
 from masa.records import Item
 
-PLACE = re.compile(r"(?<!\$)\{([^{}]*)\}")
-"""A name in braces, where a template is filled; not ${NAME}, which is a secret."""
+PLACE = re.compile(r"(?<!\$)\{([^{}\"\n]*)\}")
+"""A name in braces, where a template is filled; not ${NAME}, which is a secret, and not JSON."""
 
 
 def refuse_what_is_no_json(content: Any, *, where: str) -> None:

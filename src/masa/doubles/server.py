@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -51,7 +51,7 @@ class Double:
         self._thread.start()
         self._started.wait(60)
 
-    def __enter__(self) -> "Double":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

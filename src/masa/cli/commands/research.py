@@ -1,132 +1,13 @@
-"""Commands for the paper's study: import, reproduce."""
+"""The command for the paper's study: reproduce."""
 
 from pathlib import Path
-from typing import Any
 
 from masa.cli.options import HOW_SURE, OUTPUT, Given, command, only, own
-from masa.cli.output import print_json, running, say, show
-from masa.errors import UsageError
-from masa.settings.kinds import columns, flag, text, whole
+from masa.cli.output import running, say, show
+from masa.settings.kinds import text, whole
 from masa.settings.run import FILE
 
 STUDY = "datasets, overview, case-study, table1, tradeoffs, levels, convergence, shifts, speed"
-
-
-@command(
-    own(
-        "",
-        "layout",
-        text("LAYOUT"),
-        "frugalml, hapi, llmdrift or table.",
-        required=True,
-        argument=True,
-    ),
-    own(
-        "",
-        "path",
-        text("PATH"),
-        "What you downloaded: a folder, or a file.",
-        required=True,
-        argument=True,
-    ),
-    own("Output", "out", text("FOLDER"), "Where to write.", default="masa-data"),
-    own("Data", "partial", flag(), "Leave out what is missing instead of refusing it."),
-    own(
-        "Data",
-        "label",
-        text("COL"),
-        "Of a table: the column with the true labels.",
-        default="label",
-    ),
-    own("Data", "id", text("COL"), "Of a table: the column with ids."),
-    own(
-        "Data",
-        "answers",
-        columns("API@DATE=COL"),
-        "Of a table: a column with answers.",
-        default="those named API.prediction",
-    ),
-    own("Data", "name", text("NAME"), "Of a table: what the data set is called."),
-    own(
-        "Output",
-        "baselines",
-        flag(),
-        "Also keep each API's earliest answers as a baseline, in FOLDER/masa.db.",
-        option="--baselines/--no-baselines",
-        default="baselines",
-    ),
-    OUTPUT,
-    name="import",
-)
-def take_in(given: Given) -> None:
-    """Turn published predictions into recorded APIs and baselines.
-
-    Reads what you downloaded; asks nothing.
-    """
-    from masa.research import published
-
-    out = Path(given.read("out", "masa-data"))
-    wanted = published.Columns(
-        given.read("label", "label"),
-        given.read("id"),
-        named_columns(given.read("answers", ())),
-        given.read("name"),
-    )
-    made: list[dict[str, Any]] = []
-    notes: list[str] = []
-    with running(given) as progress:
-        for collection in published.collections(
-            given.read("layout"),
-            Path(given.read("path")),
-            partial="partial" in given,
-            columns=wanted,
-        ):
-            notes += collection.notes
-            if not collection.recordings:
-                continue
-            if progress is not None:
-                progress(collection.name, 0.5)
-            kept = published.save(collection, out)
-            known = []
-            if given.wanted("baselines"):
-                known = published.baselines(kept, out / "masa.db")
-            made.append(
-                {
-                    "name": kept.name,
-                    "file": str(kept.path),
-                    "items": len(collection.ids),
-                    "recorded": list(kept.recorded),
-                    "baselines": known,
-                }
-            )
-    _show_imported(given, made, notes, out)
-
-
-def _show_imported(given: Given, made: list[dict[str, Any]], notes: list[str], out: Path) -> None:
-    from masa.research import published
-
-    if given.as_json:
-        print_json({"data": made, "notes": notes})
-        return
-    for one in made:
-        print(f"{one['file']}: {one['items']:,} items, answers of {', '.join(one['recorded'])}")
-    print(published.how_to_use(made, out) if made else "nothing to import")
-    say(given, notes)
-
-
-def named_columns(given: tuple[str, ...]) -> dict[str, str]:
-    """Read NAME=COLUMN pairs.
-
-    >>> named_columns(("gpt-4@0613=june answers",))
-    {'gpt-4@0613': 'june answers'}
-    """
-    found = {}
-    for pair in given:
-        name, equals, column = pair.partition("=")
-        if not (name.strip() and equals and column):
-            raise UsageError(f"--answers is {pair!r}", hint="give API=COLUMN or API@DATE=COLUMN")
-        found[name.strip()] = column
-    return found
 
 
 @command(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from masa.clients import Context
-from masa.clients.language_models.reading import Reading, read, read_json, simplified
+from masa.clients.language_models.reading import Reading, read, read_at, read_json, simplified
 from masa.clients.options import (
     QUERIES_ONLY,
     OptionsModel,
@@ -19,7 +19,14 @@ from masa.clients.options import (
     whole_price,
 )
 from masa.clients.prices import LOOKED_UP, TokenPrices, Tokens, model_prices
-from masa.clients.templates import check_places, filled, places, refuse_what_is_no_json, values_of
+from masa.clients.templates import (
+    Path,
+    check_places,
+    filled,
+    places,
+    refuse_what_is_no_json,
+    values_of,
+)
 from masa.errors import ConfigError, Rejected
 from masa.records import Item, Reply
 
@@ -46,6 +53,8 @@ class ModelOptions(OptionsModel):
     prompt: str = PROMPT
     labels: dict[str, str] = Field(default_factory=dict)
     """what the model may call a label -> what the data calls it"""
+    label: str | None = None
+    """the path to the label in an answer that is JSON, where the prompt asks for such answers"""
     structured: bool = False
     """ask for JSON with one of the labels, where the endpoint can enforce a schema"""
     temperature: float | None = 0.0
@@ -92,6 +101,7 @@ class LanguageModel(ABC):
         ]
         self.priced = options.price != QUERIES_ONLY
         self._prices = _token_prices(options)
+        self._path = None if options.label is None else Path(options.label)
         self.hide: Callable[[str], str] = str
         """removes secrets from what is shown: a server may send a key back"""
         self._label_of = {simplified(label): label for label in context.labels}
@@ -139,8 +149,7 @@ class LanguageModel(ABC):
             "parser": {
                 "structured": options.structured,
                 "labels": options.labels,
-                # Another way of reading would look like another model.
-                **({} if options.structured else {"reading": READING}),
+                **self._how_read(),
             },
             "labels": list(self.labels),
         }
@@ -187,9 +196,17 @@ class LanguageModel(ABC):
         values = {"labels": ", ".join(self.labels), **values_of(item)}
         return str(filled(self._options.prompt, values))
 
+    def _how_read(self) -> dict[str, Any]:
+        """Say how answers are read: another way would look like another model."""
+        if self._options.label is not None:
+            return {"label": self._options.label}
+        return {} if self._options.structured else {"reading": READING}
+
     def _read(self, said: Said) -> Reading:
         if said.ended:
             return Reading(None, said.ended)
+        if self._path is not None:
+            return read_at(said.text, self._path, self._label_of)
         if self._options.structured:
             return read_json(said.text, self._label_of)
         return read(said.text, self._label_of)
@@ -236,6 +253,11 @@ def model_options(kind: type[M], argument: str, options: Mapping[str, Any], cont
         raise ConfigError(
             "the model has nothing to read",
             hint="name the input column: --input COL, or [data] input",
+        )
+    if given.structured and given.label is not None:
+        raise ConfigError(
+            "[api] has structured and label",
+            hint="structured asks for JSON of its own form: leave out one of them",
         )
     _check_price(given)
     return given

@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from masa.clients.templates import Path
+from masa.data.dataset import as_text
+
 LONGEST = 20_000
 """The most characters that are read: the end of an answer that is longer."""
 
@@ -146,6 +149,25 @@ def read(said: str, names: Mapping[str, str]) -> Reading:
     return _mentioned(text, names)
 
 
+def read_at(said: str, path: Path, names: Mapping[str, str]) -> Reading:
+    """Find the label at a path in an answer that is JSON, alone, in a fence, or behind words.
+
+    >>> names = {"true": "pass", "false": "fail"}
+    >>> read_at('Well: {"reason": "too slow", "pass": false}', Path("pass"), names).label
+    'fail'
+    """
+    if not said.strip():
+        return Reading(None, "empty")
+    text = _without_thoughts(said[-LONGEST:])
+    begin, end = text.find("{"), text.rfind("}")
+    try:
+        label = as_text(path.of(json.loads(text[begin : end + 1])))
+    except (ValueError, LookupError, RecursionError):
+        return Reading(None, "not the JSON")
+    found = None if label is None else names.get(simplified(label))
+    return Reading(found, None if found is not None else "unknown label")
+
+
 def read_json(said: str, names: Mapping[str, str]) -> Reading:
     """Find the label in the JSON that was asked for: {"label": ...}."""
     if not said.strip():
@@ -160,10 +182,13 @@ def read_json(said: str, names: Mapping[str, str]) -> Reading:
     return Reading(found, None if found is not None else "unknown label")
 
 
+def _without_thoughts(said: str) -> str:
+    return re.sub(r"<think(?:ing)?>.*?</think(?:ing)?>", " ", said, flags=re.DOTALL | re.IGNORECASE)
+
+
 def _bare(said: str) -> str:
     """Remove thoughts and marks of formatting."""
-    text = re.sub(r"<think(?:ing)?>.*?</think(?:ing)?>", " ", said, flags=re.DOTALL | re.IGNORECASE)
-    text = text.replace("\u2019", "'")
+    text = _without_thoughts(said).replace("\u2019", "'")
     text = re.sub(r"\\boxed\{(?:\\text\{)?([^{}]*)\}+", r"\nfinal answer: \1\n", text)
     text = re.sub(r"^\s*```\w*\s*$", "", text, flags=re.MULTILINE)
     return re.sub(r"\*+|`+|(?<!\w)__?|__?(?!\w)", "", text).strip()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from masa.data.dataset import MAX_LABELS
 from masa.errors import DataError
@@ -61,6 +61,8 @@ class Collection:
     source: str
     """the file or folder it was read from"""
     notes: tuple[str, ...] = ()
+    inputs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """what an API is shown, by column, where the source has it"""
 
 
 def check(found: Collection) -> None:
@@ -87,6 +89,11 @@ def check(found: Collection) -> None:
 
 
 def _check_names(found: Collection) -> None:
+    for name in found.inputs:
+        if name.casefold() in ("id", "label") or name.endswith((PREDICTION, CONFIDENCE)):
+            raise DataError(
+                f"{found.source}: {name!r} cannot be kept as it is called", hint="rename the column"
+            )
     seen: dict[str, str] = {}
     for recording in found.recordings:
         if not recording.api:

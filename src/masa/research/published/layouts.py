@@ -28,7 +28,7 @@ def collections(
     if columns is not None and layout != "table" and columns != Columns():
         raise UsageError(
             f"the layout {layout} says which column is what",
-            hint="leave out --label, --id, --answers and --name",
+            hint="leave out --label, --id, --answers, --input and --name",
         )
     if partial and layout == "table":
         raise UsageError("a table has no parts that could be missing", hint="leave out --partial")

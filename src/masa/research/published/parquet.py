@@ -132,7 +132,11 @@ def save(collection: Collection, folder: Path) -> Stored:
     """Write a data set in the layout that masa keeps."""
     import pandas as pd
 
-    columns: dict[str, Any] = {"id": collection.ids, "label": collection.labels}
+    columns: dict[str, Any] = {
+        "id": collection.ids,
+        "label": collection.labels,
+        **collection.inputs,
+    }
     prices = {}
     for recording in collection.recordings:
         columns[recording.name + PREDICTION] = pd.array(list(recording.predictions), dtype="string")

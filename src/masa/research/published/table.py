@@ -28,6 +28,8 @@ class Columns:
     """the column of each recording, by API or API@DATE; if empty, all that end in .prediction"""
     name: str | None = None
     """the name of the data set; by default that of the file"""
+    inputs: tuple[str, ...] = ()
+    """columns that an API is shown, kept as they are"""
 
 
 def read_table(path: Path, columns: Columns) -> Collection:
@@ -57,6 +59,7 @@ def read_table(path: Path, columns: Columns) -> Collection:
         id=columns.id,
         predictions=answers.values(),
         numbers=confidences.values(),
+        inputs=columns.inputs,
     )
     recordings = []
     for name, column in answers.items():
@@ -74,6 +77,10 @@ def read_table(path: Path, columns: Columns) -> Collection:
         tuple(recordings),
         str(path),
         (*data.notes, *_version_notes(recordings)),
+        {
+            name: [data.item(place).inputs[name] for place in range(len(data))]
+            for name in columns.inputs
+        },
     )
 
 

@@ -1,0 +1,164 @@
+"""What promptfoo exports. The file was made by promptfoo 0.121.20 itself, and shortened."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import masa
+from masa.graded import LAYOUTS, Grades, Wanted
+
+EXPORT = Path(__file__).parent / "exports" / "promptfoo-0.121.20.json"
+
+
+def read(path: Path = EXPORT, **wanted: Any) -> Grades:
+    return LAYOUTS["promptfoo"](path, Wanted(**wanted))
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Callable[[Callable[[Any], object]], Path]:
+    def edit(change: Callable[[Any], object]) -> Path:
+        content = json.loads(EXPORT.read_text())
+        change(content)
+        (tmp_path / "edited.json").write_text(json.dumps(content))
+        return tmp_path / "edited.json"
+
+    return edit
+
+
+def parts(content: Any, result: int) -> list[dict[str, Any]]:
+    found = content["results"]["results"][result]["gradingResult"]["componentResults"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_what_a_rubric_graded_becomes_items_with_what_was_asked_word_by_word() -> None:
+    found = read()
+    assert len(found.grades) == 16
+    assert found.by_people == 12
+    assert found.as_asked
+    first = found.grades[0]
+    assert first.shown["question"] == "Where is my parcel?"
+    assert first.shown["rubric"] == "Answers Where is my parcel? politely"
+    assert first.asked is not None
+    assert first.asked.startswith("<Output>\nAbout Where is my parcel?")
+    assert {one.grade for one in found.grades} == {"pass", "fail"}
+    failed = next(one for one in found.grades if one.grade == "fail")
+    assert failed.confidence == 0.8  # The score is 0.2.
+    judge = found.judge
+    assert (judge.client, judge.model) == ("openai", "gpt-4o")
+    assert judge.system is not None
+    assert "user-specified rubric" in judge.system
+    assert judge.names == {"true": "pass", "false": "fail"}
+
+
+def test_the_labels_are_those_of_people_unless_told_otherwise() -> None:
+    found = read()
+    by_people = list(found.rows(found.labelled_by(None)))
+    assert sum(row["label"] is None for row in by_people) == 4
+    assert by_people[0]["label"] == by_people[0]["human"] != by_people[0]["judge.prediction"]
+    by_judge = list(found.rows(found.labelled_by("judge")))
+    assert all(row["label"] == row["judge.prediction"] for row in by_judge)
+
+
+def test_a_failed_output_says_not_which_of_two_rubrics_failed(
+    edited: Callable[[Callable[[Any], object]], Path],
+) -> None:
+    def second(content: Any) -> None:
+        for at in (0, 1):
+            rubric = dict(parts(content, at)[0])
+            rubric["assertion"] = {**rubric["assertion"], "metric": "tone"}
+            parts(content, at).append({"pass": True, "componentResults": [rubric]})
+
+    path = edited(second)
+    found = read(path)
+    assert len(found.grades) == 18
+    assert [one.human for one in found.grades[:4]] == [None, None, "pass", "pass"]
+    assert len({one.id for one in found.grades}) == 18
+    assert len(read(path, score="tone").grades) == 2
+    with pytest.raises(masa.DataError, match="no llm-rubric has the metric 'style'"):
+        read(path, score="style")
+
+
+def test_grades_that_cannot_be_asked_again_are_left_out_or_no_baseline(
+    edited: Callable[[Callable[[Any], object]], Path],
+) -> None:
+    def other(content: Any) -> None:
+        parts(content, 0)[0]["assertion"]["type"] = "factuality"
+        parts(content, 1)[0]["assertion"]["type"] = "not-llm-rubric"
+        parts(content, 2)[0]["pass"] = None
+        del parts(content, 3)[0]["metadata"]
+
+    found = read(edited(other))
+    assert len(found.grades) == 13
+    assert not found.as_asked
+    notes = "\n".join(found.notes)
+    assert "1 grades by factuality are left out" in notes
+    assert "1 grades by not-llm-rubric are left out" in notes
+    assert "1 grades without pass or fail are left out" in notes
+    assert "are no baseline for a prompt of masa's" in notes
+    assert "judge_prompt" not in next(found.rows("judge"))
+
+
+def test_rows_whose_instructions_differ_are_not_taken_for_the_same_question(
+    edited: Callable[[Callable[[Any], object]], Path],
+) -> None:
+    def other(content: Any) -> None:
+        metadata = parts(content, 0)[0]["metadata"]
+        metadata["renderedGradingPrompt"] = metadata["renderedGradingPrompt"].replace(
+            "You are grading", "You grade"
+        )
+
+    found = read(edited(other))
+    assert not found.as_asked
+    assert found.judge.system is None
+    assert any("differ from row to row" in note for note in found.notes)
+
+
+def test_json_lines_are_read_too(tmp_path: Path) -> None:
+    content = json.loads(EXPORT.read_text())
+    lines = [json.dumps(one) for one in content["results"]["results"]]
+    (tmp_path / "out.jsonl").write_text("\n".join(lines))
+    assert [one.grade for one in read(tmp_path / "out.jsonl").grades] == [
+        one.grade for one in read().grades
+    ]
+
+
+def test_a_variable_that_is_called_like_a_column_of_masas_is_kept_under_another_name(
+    edited: Callable[[Callable[[Any], object]], Path],
+) -> None:
+    def other(content: Any) -> None:
+        content["results"]["results"][0]["vars"] = {
+            "ID": "x", "output": "y", "list": [1, "é"], 'a "{b}"\n': "z", "{}": "w",
+        }  # fmt: skip
+
+    shown = read(edited(other)).grades[0].shown
+    assert shown["vars.ID"] == "x"
+    assert shown["vars.output"] == "y"
+    assert shown["list"] == '[1, "é"]'
+    assert (shown["a b"], shown["variable"]) == ("z", "w")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("r.csv", "question,Status\nx,PASS\n", "grades without what was graded"),
+        ("r.json", "{", "line 1, column 2: not JSON"),
+        ("r.json", "[1, 2]", "nothing in it was graded"),
+        ("r.json", '{"results": {"table": {}}}', "no result of promptfoo"),
+        ("r.json", '{"results": {"results": [{"gradingResult": null}]}}', "no output was graded"),
+        ("r.json", '{"results": [{"gradingResult": {"componentResults": [3, {}]}}]}', "no output"),
+        ("r.jsonl", '{"id": 1}\n{"id": \n', "line 2, column 8: not JSON"),
+        ("r.json", "\ufeff[", "not JSON"),
+    ],
+)
+def test_other_files_are_refused_with_what_to_do(
+    tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(masa.MasaError, match=words) as caught:
+        read(tmp_path / name)
+    assert caught.value.hint
+    assert not isinstance(caught.value, masa.ApiError)
