@@ -1,9 +1,14 @@
 """What runs against the doubles share: the data, the client, what the double truly answers."""
 
+import json
 import os
+import signal
+import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,12 +16,15 @@ from typing import Any
 import pytest
 
 import masa
+from command_line import MASA
 from masa import clients
+from masa.cli.service_demo import configuration
 from masa.clients import Client, Context
 from masa.doubles.catalogue import DOUBLES, Doubled, inputs, make
 from masa.doubles.made_up import can_speak
 from masa.doubles.server import Double
 from masa.settings import Limits
+from server import database
 
 SERVICES = tuple(DOUBLES)
 
@@ -105,3 +113,58 @@ def case(service: str, *, count: int = 240, **options: Any) -> Iterator[Case]:
         variables(DOUBLES[service].environment(double.url)),
     ):
         yield Case(service, double, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Survived:
+    """What was left of a baseline that was killed again and again, and then ran to its end."""
+
+    reported: dict[str, Any]
+    """what the last command printed"""
+    rows: list[tuple[int, str | None, str | None]]
+    """item, outcome and prediction of each call in the store"""
+
+    @property
+    def under_way(self) -> int:
+        """How many calls were written down, but perhaps not sent, when masa was killed."""
+        return sum(outcome is None for _, outcome, _ in self.rows)
+
+    @property
+    def spent(self) -> int:
+        """How many calls count in the budget."""
+        return sum(outcome not in ("free", "unsent") for _, outcome, _ in self.rows)
+
+    @property
+    def answers(self) -> list[tuple[int, str | None]]:
+        """The items that were answered, and the answers."""
+        return [(item, said) for item, outcome, said in self.rows if outcome == "answer"]
+
+
+def killed_midway(found: Case, folder: Path, *, budget: int, after: Sequence[int]) -> Survived:
+    """Run `masa baseline` in a folder, killed with SIGKILL once the server saw so many inputs."""
+    for name, _ in found.made:
+        if found.entry.reads in ("image", "sound"):
+            (folder / name).write_bytes((found.folder / name).read_bytes())
+    lines = [
+        json.dumps({"id": number, "input": text, "label": label})
+        for number, (text, label) in enumerate(found.made)
+    ]
+    (folder / "items.jsonl").write_text("\n".join(lines))
+    options = found.entry.options(found.double.url)
+    text = configuration(found.service, options, found.entry.secrets)
+    (folder / "masa.toml").write_text(f"{text}\n[limits]\nconcurrency = 4\ntries = 20\n")
+    command = [*MASA, "baseline", "--budget", str(budget), "--quiet"]
+    for stop in after:
+        running = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=folder)
+        deadline = time.monotonic() + 120
+        while found.double.asked < stop and running.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    done = subprocess.run(
+        [*command, "--json"], capture_output=True, text=True, check=False, timeout=300, cwd=folder
+    )
+    with database(folder / ".masa" / "masa.db") as connection:
+        rows = connection.execute("SELECT item, outcome, prediction FROM call").fetchall()
+    return Survived(json.loads(done.stdout), rows)

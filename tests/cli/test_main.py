@@ -13,6 +13,7 @@ import pytest
 import masa
 from command_line import MASA, SMALL, configure, recorded, replay, run
 from masa.cli import main as cli
+from masa.cli.options import Command
 from server import Server
 
 
@@ -202,6 +203,18 @@ def test_version_help_and_verbosity(data: Path) -> None:
     loud = replay(data, "-v", "--difficulty", "hard")
     assert "fingerprint" in loud.stderr
     assert "6 strata" in loud.stderr
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
+def test_every_option_of_a_command_stands_in_its_help(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([command.name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    for option in command.options:
+        kind = option.named.setting.kind
+        word = kind.metavar if option.argument else option.named.option.split("/")[0]
+        assert word in shown, option.name
 
 
 def test_help_imports_nothing_heavy() -> None:

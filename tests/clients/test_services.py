@@ -246,6 +246,31 @@ def test_structured_answers_are_read_and_endpoints_that_ignore_it_are_named(serv
         assert "ignores structured = true" in caught.value.hint
 
 
+def test_json_of_the_prompts_own_form_is_read_at_a_path() -> None:
+    said = {
+        "fence": '```json\n{"why": "{good}", "verdict": {"grade": "Pos"}}\n```',
+        "words": 'Here it is: {"verdict": {"grade": "neg"}} as you asked.',
+        "other": '{"verdict": {"grade": "awful"}}',
+        "none": "It is pos.",
+        "list": '[{"verdict": 1}]',
+        "empty": "",
+    }
+    with model("openai") as (found, double):
+        double.says = lambda text, _label: Spoken(said[text])
+        replies = ask(found.client(label="verdict.grade"), *said)
+        assert [reply.label for reply in replies] == ["pos", "neg", None, None, None, None]
+        reasons = [reply.unread for reply in replies[2:]]
+        assert reasons == ["unknown label", "not the JSON", "not the JSON", "empty"]
+        double.says = lambda _text, label: Spoken(label)
+        with pytest.raises(masa.DataError) as caught:
+            masa.baseline(
+                found.data, found.client(label="grade"), budget=50, store=None, limits=QUICK
+            )
+        assert "label in [api] is a path into JSON" in caught.value.hint
+        with pytest.raises(masa.ConfigError, match="structured and label"):
+            found.client(label="grade", structured=True)
+
+
 def test_the_responses_api_is_read_like_chat() -> None:
     with model("openai") as (found, double):
         client = found.client(api="responses", system="Be careful.", structured=True)
@@ -255,6 +280,18 @@ def test_the_responses_api_is_read_like_chat() -> None:
         assert ask(found.client(api="responses"), "x")[0].unread == "refused"
         double.says = lambda _text, _label: Spoken("It is", "length")
         assert ask(found.client(api="responses"), "x")[0].unread == "cut off"
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic", "azure-openai"])
+def test_a_model_that_refuses_the_temperature_stops_the_run_and_says_so(service: str) -> None:
+    with model(service) as (found, double):
+        double.refuses_temperature = True
+        with pytest.raises(masa.ApiError, match="refuses the temperature") as caught:
+            masa.baseline(found.data, found.client(), budget=50, store=None, limits=QUICK)
+        assert 'temperature = "default"' in caught.value.hint
+        assert double.asked <= 5  # Nothing was answered, so a few others are tried: none is billed.
+        reply = ask(found.client(temperature="default"), "It was great.")[0]
+        assert reply.label == "pos"
 
 
 def test_a_version_that_refuses_temperatures_is_sent_none() -> None:

@@ -25,7 +25,7 @@ PROMPT = """\
 # max_tokens = 64                       # models that think need more: thinking counts"""
 
 TOKENS = """\
-input_price = {input}                    # money per million tokens ({date}): check them
+{input:<40}# money per million tokens ({date}): check them
 output_price = {output}
 # cached_price = {cached}"""
 
@@ -52,53 +52,53 @@ label = "result.label"                  # the path to the label: a.b[0].c, or to
 price = "queries-only"                  # money per call, such as 0.0015, for a budget in money too
 # timeout = 30""",
     "python": """\
-client = {client}
+client = <client>
 price = "queries-only"                  # money per call, such as 0.0015, for a budget in money too
 # batch = 1                             # more: the function is given a list and gives a list
 # timeout = 60""",
     "replay": """\
-client = {client}                       # recorded predictions: nothing is asked or paid""",
+client = <client>                       # recorded predictions: nothing is asked or paid""",
     "amazon-comprehend": """\
 client = "amazon-comprehend"            # credentials: wherever Amazon's package finds them
 region = "us-east-1"
 language = "en"
-{labels}
+<labels>
 # known_labels_only = true              # data without neutral: the likelier of the labels it has
 # together = false                      # one text in a call, not up to 25
-{price}""",
+<price>""",
     "google-language": """\
 client = "google-language"              # credentials: gcloud auth application-default login
 # key = "${GOOGLE_API_KEY}"             # or an API key; name it in `secrets` above
 # language = "en"                       # without it Google finds out
-{labels}
+<labels>
 # neutral = 0.25                        # scores of at most this size are neutral
-{price}""",
+<price>""",
     "baidu-nlp": """\
 client = "baidu-nlp"                    # BAIDU_API_KEY and BAIDU_SECRET_KEY are sent to Baidu
-{labels}
+<labels>
 # known_labels_only = true              # data without neutral: the likelier of the labels it has
-{price}""",
+<price>""",
     "google-vision": f"""\
 client = "google-vision"                # credentials: gcloud auth application-default login
 # key = "${{GOOGLE_API_KEY}}"             # or an API key; name it in `secrets` above
-{{labels}}
+<labels>
 # together = 16                         # images in a call
 {FILES}
-{{price}}""",
+<price>""",
     "microsoft-face": f"""\
 # Microsoft withdrew the recognition of emotions on 30 June 2023: its own endpoints refuse it.
 client = "microsoft-face"
 endpoint = "https://NAME.cognitiveservices.azure.com"
 # key = "${{AZURE_FACE_KEY}}"
-{{labels}}
+<labels>
 {FILES}
-{{price}}""",
+<price>""",
     "facepp": f"""\
 client = "facepp"                       # FACEPP_API_KEY and FACEPP_API_SECRET are sent to Face++
 # base_url = "https://api-cn.faceplusplus.com"
-{{labels}}
+<labels>
 {FILES}
-{{price}}""",
+<price>""",
     "google-speech": f"""\
 client = "google-speech"                # credentials: gcloud auth application-default login
 project = "PROJECT"
@@ -106,17 +106,17 @@ project = "PROJECT"
 # model = "latest_short"
 # key = "${{GOOGLE_API_KEY}}"             # or an API key; name it in `secrets` above
 {SPEECH}
-{{price}}""",
+<price>""",
     "microsoft-speech": f"""\
 client = "microsoft-speech"             # AZURE_SPEECH_KEY is sent to Microsoft
 region = "westeurope"
 {SPEECH}
-{{price}}""",
+<price>""",
     "ibm-speech": f"""\
 client = "ibm-speech"                   # SPEECH_TO_TEXT_APIKEY and SPEECH_TO_TEXT_URL are needed
 # model = "en-US_Multimedia"
 {SPEECH}
-{{price}}""",
+<price>""",
     "openai": f"""\
 client = "openai"                       # OPENAI_API_KEY is sent to OpenAI
 model = "gpt-4o-mini"
@@ -125,19 +125,19 @@ model = "gpt-4o-mini"
 # key = "${{OPENAI_API_KEY}}"             # another base_url needs it in `secrets` above
 {PROMPT}
 # logprobs = true                       # confidences, where the endpoint gives log-probabilities
-{{tokens}}""",
+<tokens>""",
     "anthropic": f"""\
 client = "anthropic"                    # ANTHROPIC_API_KEY is sent to Anthropic
 model = "claude-haiku-4-5"
 {PROMPT}
-{{tokens}}""",
+<tokens>""",
     "gemini": f"""\
 client = "gemini"                       # GEMINI_API_KEY is sent to Google
 model = "gemini-2.5-flash"
 thinking_budget = 0                     # tokens of thinking at most, where the model allows it
 {PROMPT}
 # logprobs = true                       # confidences, where the model gives log-probabilities
-{{tokens}}""",
+<tokens>""",
     "azure-openai": f"""\
 client = "azure-openai"
 endpoint = "https://NAME.openai.azure.com"
@@ -145,36 +145,26 @@ model = "DEPLOYMENT"                    # the name of the deployment
 # api_version = "2024-10-21"
 {PROMPT}
 # logprobs = true
-{{tokens}}""",
+<tokens>""",
     "bedrock": f"""\
 client = "bedrock"                      # credentials: wherever Amazon's package finds them
 region = "us-east-1"
 model = "MODEL-ID"                      # or the id of an inference profile
 {PROMPT}
-{{tokens}}""",
+<tokens>""",
 }
 
 MODELS = {"openai": "gpt-4o-mini", "anthropic": "claude-haiku-4-5"}
 """The models of the drafts whose prices are in the table."""
 
-SAYS = {
-    "amazon-comprehend": ("positive", "negative", "neutral", "mixed"),
-    "google-language": ("positive", "negative", "neutral"),
-    "baidu-nlp": ("positive", "negative", "neutral"),
-    "google-vision": ("happiness", "sadness", "anger", "surprise", "neutral"),
-    "microsoft-face": ("anger", "contempt", "disgust", "fear", "happiness", "neutral", "sadness"),
-    "facepp": ("anger", "disgust", "fear", "happiness", "neutral", "sadness", "surprise"),
-}
-"""What services say."""
-
 
 def api_draft(api: str, labels: Sequence[str] = ()) -> str:
     """Write `[api]` for a client; `labels` are those of the data."""
     kind = api.partition(":")[0]
-    text = DRAFTS.get(kind, "client = {client}")
-    text = text.replace("{client}", quoted(api))
-    text = text.replace("{labels}", _labels(kind, labels))
-    return text.replace("{price}", _price(kind)).replace("{tokens}", _tokens(kind))
+    text = DRAFTS.get(kind, "client = <client>")
+    text = text.replace("<client>", quoted(api))
+    text = text.replace("<labels>", _labels(kind, labels))
+    return text.replace("<price>", _price(kind)).replace("<tokens>", _tokens(kind))
 
 
 def above(api: str) -> tuple[str, ...]:
@@ -196,15 +186,15 @@ def above(api: str) -> tuple[str, ...]:
 
 def _labels(kind: str, labels: Sequence[str]) -> str:
     """Write how labels are mapped: to be filled in where none of them fits."""
-    says = SAYS.get(kind, ())
-    if not says:
-        return ""
-    from masa.clients.services.service import EMOTIONS, SENTIMENTS
+    from masa.clients.catalogue import CATALOGUE
+    from masa.clients.services.service import written_as
 
-    also = {**SENTIMENTS, **EMOTIONS}
+    entry = CATALOGUE.get(kind)
+    if entry is None or not entry.says:
+        return ""
     pairs = []
-    for name in says:
-        fit = [label for label in labels if label.strip().lower() in also[name]]
+    for name in entry.says:
+        fit = written_as(name, labels)
         pairs.append((name, fit[0] if fit else name))
     written = ", ".join(f"{name} = {quoted(label)}" for name, label in pairs)
     comment = "# what it says = what the data calls it"
@@ -236,7 +226,10 @@ def _tokens(kind: str) -> str:
         return NO_TOKENS
     cached = known.input if known.cached is None else known.cached
     return TOKENS.format(
-        input=float(known.input), output=float(known.output), cached=float(cached), date=LOOKED_UP
+        input=f"input_price = {float(known.input)}",
+        output=float(known.output),
+        cached=float(cached),
+        date=LOOKED_UP,
     )
 
 

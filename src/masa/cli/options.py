@@ -21,7 +21,7 @@ from masa.settings.kinds import Kind, flag, text, whole
 from masa.settings.run import FILE
 from masa.settings.setting import NO_OPTION, Named, Setting, read, settings_of
 
-GROUPS = ("Data", "API", "Budget", "How sure", "Run", "Output")
+GROUPS = ("Data", "Grades", "API", "Budget", "How sure", "Run", "Output")
 """The headings of the help of a command, in their order."""
 
 S = TypeVar("S")

@@ -120,10 +120,16 @@ def make(name: str, options: Mapping[str, Any], context: Context) -> Client:
         if point.name == kind:
             factory = point.load()
             return factory(argument, options, context)
-    hint = f"there are {', '.join(offered())}"
-    if close := get_close_matches(kind, list(offered()), 1):
+    raise unknown(kind)
+
+
+def unknown(kind: str) -> ConfigError:
+    """Say that no client has this name, and which one may be meant."""
+    known = list(offered())
+    hint = f"there are {', '.join(known)}"
+    if close := get_close_matches(kind, known, 1):
         hint = f"did you mean {close[0]!r}?"
-    raise ConfigError(f"there is no client {kind!r}", hint=hint)
+    return ConfigError(f"there is no client {kind!r}", hint=hint)
 
 
 def identity(function: Any) -> str:

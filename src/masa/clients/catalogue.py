@@ -1,7 +1,7 @@
 """Every client that masa brings: what it is for and what it needs, without importing it."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -28,6 +28,10 @@ class Entry:
     """whether the variables must be named in `secrets`, as the address is the user's own"""
     batch: int = 1
     """items in a call at most"""
+    says: Sequence[str] = ()
+    """what it calls its labels, where these are fixed"""
+    models: str = ""
+    """how the names of its models begin in the table of prices"""
     note: str = ""
     offered_by: str = "masa"
 
@@ -41,9 +45,20 @@ class Entry:
         except ModuleNotFoundError:
             return False
 
+    @property
+    def model_prices(self) -> Mapping[str, Any]:
+        """What its models cost, by name, as far as the table of prices has them."""
+        from masa.clients.prices import MODELS
+
+        return {
+            name: prices
+            for name, prices in MODELS.items()
+            if self.models and name.startswith(self.models)
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Give what `masa clients --json` prints; never the value of a variable."""
-        from masa.clients.prices import TARIFFS
+        from masa.clients.prices import LOOKED_UP, TARIFFS
 
         tariff = TARIFFS.get(self.name)
         price = None
@@ -64,38 +79,66 @@ class Entry:
             "variables": {name: bool(os.environ.get(name)) for name in self.variables},
             "credentials_elsewhere": self.elsewhere or None,
             "price": price,
+            "models": {
+                name: {
+                    "input": float(one.input),
+                    "output": float(one.output),
+                    "cached": None if one.cached is None else float(one.cached),
+                    "currency": "USD",
+                    "unit": "million tokens",
+                    "date": LOOKED_UP,
+                }
+                for name, one in self.model_prices.items()
+            },
             "batch": self.batch,
+            "says": list(self.says),
             "note": self.note or None,
         }
 
     @property
     def lines(self) -> list[str]:
         """Tell it in a few lines; of variables whether they are set, never their values."""
-        needs = []
-        if not self.installed:
-            needs.append(f"pip install 'masa-shift[{self.extra}]'")
-        for name in self.variables:
-            needs.append(f"{name} {'is set' if os.environ.get(name) else 'is not set'}")
-        if self.elsewhere:
-            needs.append(f"or {self.elsewhere}")
-        lines = [f"{self.name:<18} {self.task}" + (f" ({self.note})" if self.note else "")]
-        if needs:
-            lines.append(f"{'':<18} {'; '.join(needs)}")
-        if self.price_words:
-            lines.append(f"{'':<18} {self.price_words}")
-        return lines
+        note = f" ({self.note})" if self.note else ""
+        first = f"{self.name:<{WIDTH}}{self.task}{note}"
+        return [first, *(f"{'':<{WIDTH}}{line}" for line in self._more())]
 
-    @property
-    def price_words(self) -> str:
-        """The price in words, and how many items go into a call."""
-        from masa.clients.prices import TARIFFS
+    def _more(self) -> Iterator[str]:
+        """Tell what it needs, and what it costs."""
+        if self.package:
+            package = f"{self.package} is installed"
+            if not self.installed:
+                package = f"{self.package} is not installed: pip install 'masa-shift[{self.extra}]'"
+            yield package
+        for name in self.variables:
+            yield f"{name} is {'set' if os.environ.get(name) else 'not set'}"
+        if self.elsewhere:
+            yield f"or {self.elsewhere}"
+        yield from self._price_lines()
+        if self.batch > 1:
+            yield f"up to {self.batch} items in a call"
+
+    def _price_lines(self) -> Iterator[str]:
+        from masa.clients.prices import LOOKED_UP, TARIFFS
 
         tariff = TARIFFS.get(self.name)
-        words = "" if tariff is None else tariff.words
-        if self.batch > 1:
-            words += f"; up to {self.batch} items in a call"
-        return words
+        if tariff is not None:
+            yield tariff.words
+        elif self.model_prices:
+            yield f"USD per million tokens sent, and received ({LOOKED_UP}):"
+            for name, one in self.model_prices.items():
+                yield f"  {name:<{WIDTH}}{float(one.input):>6g}{float(one.output):>6g}"
+        elif self.task == LANGUAGE_MODEL:
+            yield "a price by the model: input_price and output_price in [api]"
 
+
+WIDTH = 20
+"""The column at which the second column of a list begins."""
+
+LANGUAGE_MODEL = "language model"
+"""The task of those that are asked in words."""
+
+_POLARITY = ("positive", "negative", "neutral")
+_EMOTIONS = ("anger", "disgust", "fear", "happiness", "neutral", "sadness", "surprise")
 
 _SERVICES = "masa.clients.services"
 _MODELS = "masa.clients.language_models"
@@ -120,6 +163,7 @@ ENTRIES = (
         f"{_SERVICES}.amazon_comprehend",
         "sentiment",
         batch=25,
+        says=(*_POLARITY, "mixed"),
         **_AWS,  # type: ignore[arg-type]
     ),
     Entry(
@@ -127,6 +171,7 @@ ENTRIES = (
         f"{_SERVICES}.google_language",
         "sentiment",
         package="google.cloud.language_v2",
+        says=_POLARITY,
         **_GOOGLE,  # type: ignore[arg-type]
     ),
     Entry(
@@ -134,6 +179,7 @@ ENTRIES = (
         f"{_SERVICES}.baidu_nlp",
         "sentiment",
         variables=("BAIDU_API_KEY", "BAIDU_SECRET_KEY"),
+        says=_POLARITY,
     ),
     Entry(
         "google-vision",
@@ -142,6 +188,7 @@ ENTRIES = (
         "image",
         package="google.cloud.vision_v1",
         batch=16,
+        says=("happiness", "sadness", "anger", "surprise", "neutral"),
         **_GOOGLE,  # type: ignore[arg-type]
     ),
     Entry(
@@ -151,6 +198,7 @@ ENTRIES = (
         "image",
         variables=("AZURE_FACE_KEY",),
         declared=True,
+        says=("contempt", *_EMOTIONS),
         note="withdrawn by Microsoft on 30 June 2023",
     ),
     Entry(
@@ -159,6 +207,7 @@ ENTRIES = (
         "facial emotion",
         "image",
         variables=("FACEPP_API_KEY", "FACEPP_API_SECRET"),
+        says=_EMOTIONS,
     ),
     Entry(
         "google-speech",
@@ -184,17 +233,25 @@ ENTRIES = (
         package="ibm_watson",
         variables=("SPEECH_TO_TEXT_APIKEY", "SPEECH_TO_TEXT_URL"),
     ),
-    Entry("openai", f"{_MODELS}.openai", "language model", variables=("OPENAI_API_KEY",)),
-    Entry("anthropic", f"{_MODELS}.anthropic", "language model", variables=("ANTHROPIC_API_KEY",)),
-    Entry("gemini", f"{_MODELS}.gemini", "language model", variables=("GEMINI_API_KEY",)),
+    Entry(
+        "openai", f"{_MODELS}.openai", LANGUAGE_MODEL, variables=("OPENAI_API_KEY",), models="gpt"
+    ),
+    Entry(
+        "anthropic",
+        f"{_MODELS}.anthropic",
+        LANGUAGE_MODEL,
+        variables=("ANTHROPIC_API_KEY",),
+        models="claude",
+    ),
+    Entry("gemini", f"{_MODELS}.gemini", LANGUAGE_MODEL, variables=("GEMINI_API_KEY",)),
     Entry(
         "azure-openai",
         f"{_MODELS}.azure_openai",
-        "language model",
+        LANGUAGE_MODEL,
         variables=("AZURE_OPENAI_API_KEY",),
         declared=True,
     ),
-    Entry("bedrock", f"{_MODELS}.bedrock", "language model", **_AWS),  # type: ignore[arg-type]
+    Entry("bedrock", f"{_MODELS}.bedrock", LANGUAGE_MODEL, **_AWS),  # type: ignore[arg-type]
 )
 
 CATALOGUE: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}

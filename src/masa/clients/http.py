@@ -44,10 +44,13 @@ class HttpOptions(OptionsModel):
     """The keys of `[api]` for `client = "http"`."""
 
     url: str
+    """where the request goes; {column} is an input column"""
     method: Literal["POST", "GET", "PUT"] = "POST"
+    """of the request"""
     headers: dict[str, str] = Field(default_factory=dict)
+    """of the request; ${NAME} is a variable"""
     body: dict[str, Any] | list[Any] | None = None
-    """JSON; `{column:base64}` is a file that the column names, in base64"""
+    """JSON, with `{column}` or `{input}`, the only one; `{column:base64}` is a file of that name"""
     form: dict[str, str] | None = None
     """fields of a form, as web pages send them"""
     multipart: dict[str, str] | None = None
@@ -63,6 +66,7 @@ class HttpOptions(OptionsModel):
     label: str
     """path to the label in the answer, or to an object of scores, of which the largest is taken"""
     confidence: str | None = None
+    """path to how sure the API is"""
     version: str | None = None
     """path to the model's version, or `header:NAME`"""
     labels: dict[str, str] = Field(default_factory=dict)
@@ -70,7 +74,9 @@ class HttpOptions(OptionsModel):
     missing: str | None = None
     """the label where the path leads nowhere: some APIs leave it out if they recognise nothing"""
     price: Price = None
+    """money per call, or `queries-only`: one of them is needed"""
     timeout: float = Field(default=30.0, gt=0, le=3600)
+    """seconds after which a call has failed"""
 
 
 class Http:

@@ -34,9 +34,13 @@ class PythonOptions(OptionsModel):
     """The keys of `[api]` for `client = "python:module:function"`."""
 
     price: Price = None
+    """money per item, or `queries-only`: one of them is needed"""
     timeout: float = Field(default=60.0, gt=0, le=3600)
+    """seconds after which a call has failed"""
     batch: int = Field(default=1, ge=1, le=10_000)
+    """items in a call of the function"""
     threads: int = Field(default=32, ge=1, le=1000)
+    """calls at once of a function that is not `async`"""
 
 
 class Python:

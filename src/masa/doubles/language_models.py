@@ -49,6 +49,7 @@ class LanguageModel(Double):
         self.says: Callable[[str, str], Spoken] = lambda _text, label: Spoken(label)
         """what it says about a text that it takes for this label"""
         self.enforces_schemas = True
+        self.refuses_temperature = False
         self.thinks = 0
         """tokens of thinking in every answer"""
         super().__init__(**options)
@@ -114,8 +115,8 @@ class OpenAI(LanguageModel):
         return self._error(503, "", "service_unavailable")
 
     @staticmethod
-    def _error(status: int, code: str, kind: str) -> web.Response:
-        error = {"message": "no", "type": kind, "param": None, "code": code or None}
+    def _error(status: int, code: str, kind: str, message: str = "no") -> web.Response:
+        error = {"message": message, "type": kind, "param": None, "code": code or None}
         return web.json_response({"error": error}, status=status)
 
     def _key(self, request: web.Request) -> bool:
@@ -129,6 +130,10 @@ class OpenAI(LanguageModel):
         if not self._key(request):
             self.refused([text], "wrong key")
             return self._error(401, "invalid_api_key", "invalid_request_error")
+        if self.refuses_temperature and "temperature" in body:
+            self.refused([text], "invalid")
+            said_no = "Unsupported value: 'temperature' does not support 0.0 with this model."
+            return self._error(400, "unsupported_value", "invalid_request_error", said_no)
         said = self.spoken(prompt, schema="response_format" in body)
         if said.ended == "prompt filter":
             self.refused([text], "filtered")
@@ -224,8 +229,8 @@ class Anthropic(LanguageModel):
         return self._error(*{"broken": (500, "api_error")}.get(fault, (529, "overloaded_error")))
 
     @staticmethod
-    def _error(status: int, kind: str) -> web.Response:
-        error = {"type": "error", "error": {"type": kind, "message": "no"}, "request_id": "1"}
+    def _error(status: int, kind: str, message: str = "no") -> web.Response:
+        error = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "1"}
         return web.json_response(error, status=status)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -239,9 +244,11 @@ class Anthropic(LanguageModel):
             self.refused([text], "wrong key")
             return self._error(401, "authentication_error")
         newest = request.headers.get("anthropic-version", "") >= "2026-10-21"
-        if newest and {"temperature", "top_p", "top_k"} & set(body):
+        refuses = newest or self.refuses_temperature
+        if refuses and {"temperature", "top_p", "top_k"} & set(body):
             self.refused([text], "invalid")
-            return self._error(400, "invalid_request_error")
+            said_no = "temperature: not supported by this model"
+            return self._error(400, "invalid_request_error", said_no)
         said = self.spoken(prompt, schema="format" in body.get("output_config", {}))
         counted = self.counted(prompt, said.text)
         ended = {"length": "max_tokens", "refusal": "refusal", "filter": "refusal"}

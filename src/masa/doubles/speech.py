@@ -105,7 +105,8 @@ class MicrosoftSpeech(Double):
         if request.headers.get("Ocp-Apim-Subscription-Key") != KEY:
             self.refused([content], "wrong key")
             return web.Response(status=401)
-        if sound(content) is None or request.query.get("format") != "detailed":
+        said_right = f"samplerate={RATE}" in request.headers.get("Content-Type", "")
+        if sound(content) is None or not said_right or request.query.get("format") != "detailed":
             self.refused([content], "invalid")
             return web.Response(status=400)
         billed = _seconds(content) / 3600

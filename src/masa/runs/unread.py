@@ -14,8 +14,8 @@ EXAMPLES = 3
 SHOWN = 120
 """The most characters of an example."""
 
-IGNORED = 0.5
-"""If this share of the answers is not the JSON that was asked for, the endpoint ignores that."""
+MOST = 0.5
+"""If this share of the answers cannot be read for one reason, the client is asked for advice."""
 
 
 def counted(past: Past) -> dict[str, int]:
@@ -31,23 +31,22 @@ def notes(past: Past, client: Client) -> Iterator[str]:
         return
     answers = sum(answer.prediction != ERROR for answer in past.answers.values())
     parts = [
-        f"{times:,} {UNREAD[reason]}{limit(client, reason)}" for reason, times in found.items()
+        f"{times:,} {UNREAD[reason]}{_of(client, 'cut_short', reason)}"
+        for reason, times in found.items()
     ]
     yield (
         f"{sum(found.values()):,} of {answers:,} answers cannot be read as a label: "
         f"{', '.join(parts)}"
     )
-    if found.get("not the JSON", 0) >= IGNORED * answers:
-        yield (
-            "the endpoint ignores structured = true: its answers are not the JSON that was asked "
-            "for; leave structured out"
-        )
+    for reason, times in found.items():
+        if times >= MOST * answers and (advice := _of(client, "advice", reason)):
+            yield advice
 
 
-def limit(client: Client, reason: str) -> str:
-    """Name the setting that cut answers off, where a client knows it."""
-    cut_short: Any = getattr(client, "cut_short", None)
-    return "" if cut_short is None else str(cut_short(reason))
+def _of(client: Client, method: str, reason: str) -> str:
+    """Give what a client has to say of a reason, if it has that method."""
+    tell: Any = getattr(client, method, None)
+    return "" if tell is None else str(tell(reason))
 
 
 def examples(past: Past, seen: Mapping[str, Sequence[str]]) -> Iterator[str]:

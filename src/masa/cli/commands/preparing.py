@@ -53,9 +53,14 @@ if TYPE_CHECKING:
 def init(given: Given) -> None:
     """Look at a data file and write a masa.toml. Asks what it cannot tell, unless it is told."""
     from masa.cli import draft
+    from masa.clients import offered, unknown
     from masa.data.files import Table
 
     data, out = given.read("path"), given.read("out", Path("masa.toml"))
+    api = given.read("api", "http")
+    kind = api.partition(":")[0]
+    if kind not in offered():
+        raise unknown(kind)
     table = Table.open(data)
     profiles = table.profile()
     say(given, [draft.looked_at(table, profiles)])
@@ -64,7 +69,7 @@ def init(given: Given) -> None:
     written = draft.written(
         path,
         chosen,
-        api=given.read("api", "http"),
+        api=api,
         budget=given.read("queries"),
         old=given.read("old"),
         labels=draft.labels_in(profiles, chosen.label),

@@ -95,4 +95,4 @@ def _service_demo(given: Given, tell: "Callable[[str], None]") -> None:
     words = f"The double counted {result.calls:,} calls in both runs"
     if result.money:
         words += f" and would have billed {result.money:.6g}"
-    say(given, [*result.found.notes, words])
+    say(given, [words])

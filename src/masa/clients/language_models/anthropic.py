@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from masa.clients import Context
-from masa.clients.language_models.model import LanguageModel, ModelOptions, Said, model_options
+from masa.clients.language_models.model import (
+    LanguageModel,
+    ModelOptions,
+    Said,
+    model_options,
+    refuses_temperature,
+)
 from masa.clients.prices import Tokens
 from masa.clients.secrets import (
     Secrets,
@@ -35,7 +41,9 @@ class AnthropicOptions(ModelOptions):
     """The keys of `[api]` for `client = "anthropic"`."""
 
     base_url: str = BASE_URL
+    """another address; the key must then be declared"""
     key: str = f"${{{KEY}}}"
+    """the key, as ${NAME}"""
     version: str = "2023-06-01"
     """of the API: from 2026-10-21 on it refuses a temperature, which must then be left out"""
 
@@ -131,7 +139,7 @@ def _meaning(found: Refusal) -> CallError | None:
         return Refused(named, retry_after=found.retry_after)
     if kind == "overloaded_error":
         return Failed(named, overloaded=True, billed=False, retry_after=found.retry_after)
-    return None
+    return refuses_temperature(found)
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> Anthropic:

@@ -17,7 +17,9 @@ class AzureOpenAIOptions(EndpointOptions):
     endpoint: str
     """such as https://NAME.openai.azure.com"""
     api_version: str = "2024-10-21"
+    """of Azure's API"""
     key: str = f"${{{KEY}}}"
+    """the key, as ${NAME}"""
 
 
 class AzureOpenAI(ChatModel):

@@ -22,6 +22,7 @@ class BedrockOptions(ModelOptions):
     """The keys of `[api]` for `client = "bedrock"`; model is the model's or profile's id."""
 
     region: str | None = None
+    """such as us-east-1; without it what Amazon's package finds"""
 
 
 class Bedrock(LanguageModel):

@@ -28,12 +28,17 @@ class GeminiOptions(ModelOptions):
     """The keys of `[api]` for `client = "gemini"`."""
 
     base_url: str = BASE_URL
+    """another address; the key must then be declared"""
     key: str = f"${{{KEY}}}"
+    """the key, as ${NAME}"""
     seed: int | None = None
+    """of the model's own draws, as far as it keeps to one"""
     logprobs: bool = False
     """ask for log-probabilities, from which the confidence is computed"""
     thinking_budget: int | None = None
     """tokens of thinking at most; 0 for none, where the model allows it"""
+    thinking_level: str | None = None
+    """such as low, for models that take a level in place of a budget"""
 
 
 class Gemini(LanguageModel):
@@ -60,8 +65,14 @@ class Gemini(LanguageModel):
 
     def sampling(self) -> dict[str, Any]:
         """Give what else makes answers comparable."""
-        own = {"seed": self._own.seed, "thinking_budget": self._own.thinking_budget}
-        return {**super().sampling(), **own}
+        return {**super().sampling(), "seed": self._own.seed, "thinking": self._thinking()}
+
+    def _thinking(self) -> dict[str, Any]:
+        given = {
+            "thinkingBudget": self._own.thinking_budget,
+            "thinkingLevel": self._own.thinking_level,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
     def request(self, prompt: str) -> dict[str, Any]:
         """Write the body of the request."""
@@ -73,8 +84,8 @@ class Gemini(LanguageModel):
             how["seed"] = options.seed
         if options.logprobs:
             how["responseLogprobs"] = True
-        if options.thinking_budget is not None:
-            how["thinkingConfig"] = {"thinkingBudget": options.thinking_budget}
+        if thinking := self._thinking():
+            how["thinkingConfig"] = thinking
         if options.structured:
             label = {"type": "STRING", "enum": list(self.labels)}
             how["responseMimeType"] = "application/json"

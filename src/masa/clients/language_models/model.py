@@ -5,9 +5,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from masa.clients import Context
 from masa.clients.language_models.reading import Reading, read, read_at, read_json, simplified
@@ -27,7 +27,8 @@ from masa.clients.templates import (
     refuse_what_is_no_json,
     values_of,
 )
-from masa.errors import ConfigError, Rejected
+from masa.clients.web import Refusal
+from masa.errors import ConfigError, Fatal, Rejected
 from masa.records import Item, Reply
 
 PROMPT = """\
@@ -42,6 +43,13 @@ READING = 2
 OVERHEAD = 200
 """The most tokens that a chat format adds to a few messages, for the highest price of a call."""
 
+DEFAULT = "default"
+"""What a user writes for the model's own temperature."""
+
+Temperature = Annotated[
+    float | None, BeforeValidator(lambda given: None if given == DEFAULT else given)
+]
+
 M = TypeVar("M", bound="ModelOptions")
 
 
@@ -49,26 +57,35 @@ class ModelOptions(OptionsModel):
     """The keys of `[api]` that all language models have."""
 
     model: str
+    """the provider's name for it"""
     system: str | None = None
+    """instructions apart from the prompt"""
     prompt: str = PROMPT
+    """what it is asked, with {input} or {column}, and {labels}"""
     labels: dict[str, str] = Field(default_factory=dict)
     """what the model may call a label -> what the data calls it"""
     label: str | None = None
     """the path to the label in an answer that is JSON, where the prompt asks for such answers"""
     structured: bool = False
     """ask for JSON with one of the labels, where the endpoint can enforce a schema"""
-    temperature: float | None = 0.0
+    temperature: Temperature = 0.0
+    """how random answers are; `default` sends none, as some models refuse every one"""
     max_tokens: int = Field(default=64, ge=1, le=100_000)
+    """of an answer; thinking counts, so models that think need more"""
     extra: dict[str, Any] = Field(default_factory=dict)
     """more fields of the request, sent as they are"""
     input_price: float | None = Field(default=None, ge=0)
+    """money per million tokens sent"""
     output_price: float | None = Field(default=None, ge=0)
+    """money per million tokens received, with those of thinking"""
     cached_price: float | None = Field(default=None, ge=0)
+    """money per million tokens found in the cache"""
     cache_write_price: float | None = Field(default=None, ge=0)
-    """money per million tokens"""
+    """money per million tokens written to the cache"""
     price: Price = None
-    """money per call, where tokens are not billed"""
+    """money per call where tokens are not billed, or `queries-only`"""
     timeout: float = Field(default=60.0, gt=0, le=3600)
+    """seconds after which a call has failed"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +234,22 @@ class LanguageModel(ABC):
             return f" at max_tokens = {self._options.max_tokens}"
         return ""
 
+    def advice(self, unread: str) -> str:
+        """Say what to change where most answers cannot be read for one reason."""
+        if unread == "cut off":
+            return "raise max_tokens in [api]: answers are cut off"
+        if unread == "not the JSON" and self._path is not None:
+            return (
+                "label in [api] is a path into JSON, and the answers are none: does the prompt ask "
+                "for JSON with it?"
+            )
+        if unread == "not the JSON":
+            return (
+                "the endpoint ignores structured = true: its answers are not the JSON that was "
+                "asked for; leave structured out"
+            )
+        return ""
+
 
 def _token_prices(options: ModelOptions) -> TokenPrices | None:
     """Give the prices of tokens: the user's, or those of the table; None where calls are priced."""
@@ -261,6 +294,18 @@ def model_options(kind: type[M], argument: str, options: Mapping[str, Any], cont
         )
     _check_price(given)
     return given
+
+
+def refuses_temperature(found: Refusal) -> Fatal | None:
+    """Tell from a 400 that the model takes no temperature: every call would get it."""
+    if found.status != 400 or "temperature" not in found.text:
+        return None
+    return Fatal(
+        "HTTP 400, the model refuses the temperature",
+        hint=f'set temperature = "{DEFAULT}" in [api]. The server said: {found.text}',
+        unless_answered=True,
+        billed=False,
+    )
 
 
 def _check_price(given: ModelOptions) -> None:

@@ -13,6 +13,7 @@ from masa.clients.language_models.model import (
     ModelOptions,
     Said,
     model_options,
+    refuses_temperature,
 )
 from masa.clients.prices import Tokens
 from masa.clients.secrets import (
@@ -49,18 +50,24 @@ class EndpointOptions(ModelOptions):
     """The keys of `[api]` that endpoints have which speak like OpenAI's."""
 
     headers: dict[str, str] = Field(default_factory=dict)
+    """more headers of the request; ${NAME} is a variable"""
     logprobs: bool = False
     """ask for log-probabilities, from which the confidence is computed"""
     seed: int | None = None
+    """of the model's own draws, as far as it keeps to one"""
 
 
 class OpenAIOptions(EndpointOptions):
     """The keys of `[api]` for `client = "openai"`."""
 
     api: Literal["chat", "responses"] = "chat"
+    """chat completions, or responses"""
     base_url: str = BASE_URL
+    """another endpoint; its key must then be declared"""
     key: str = f"${{{KEY}}}"
+    """the key, as ${NAME}; empty where the endpoint needs none"""
     max_tokens_key: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    """what the endpoint calls the most tokens of an answer"""
 
 
 class ChatModel(LanguageModel):
@@ -263,7 +270,7 @@ def _meaning(found: Refusal) -> CallError | None:
     if code in NO_ENTRY:
         hint = f"{NO_ENTRY[code]} The server said: {found.text}"
         return Fatal(f"HTTP {found.status} {code}", hint=hint, billed=False)
-    return None
+    return refuses_temperature(found)
 
 
 def _tokens(usage: object, sent: str, received: str) -> Tokens | None:

@@ -7,11 +7,9 @@ from masa.clients import Context
 from masa.clients.options import checked
 from masa.clients.services.amazon_sdk import meaning, of_code, sdk_client
 from masa.clients.services.service import (
-    SENTIMENTS,
     Names,
     Service,
     ServiceOptions,
-    best,
     described,
     text_column,
 )
@@ -32,6 +30,7 @@ class AmazonComprehendOptions(ServiceOptions):
     region: str | None = None
     """such as us-east-1; without it what Amazon's package finds"""
     language: str = "en"
+    """of the texts"""
     known_labels_only: bool = False
     """of the scores, take the largest whose label the data has: for data without neutral"""
     together: bool = True
@@ -44,7 +43,7 @@ class AmazonComprehend(Service):
     name = "amazon-comprehend"
 
     def __init__(self, options: AmazonComprehendOptions, context: Context) -> None:
-        names = Names.build(self.name, SENTIMENTS, options.labels, context.labels)
+        names = Names.build(self.name, options.labels, context.labels)
         super().__init__(options, names)
         self._options = options
         self._labels = context.labels
@@ -119,8 +118,6 @@ class AmazonComprehend(Service):
             raise Failed("an answer without a sentiment") from exc
         if self._options.known_labels_only and scores:
             said = self.names.among(scores, self._labels)
-        elif not said:
-            said = best(scores)
         return self.reply(said, scores.get(said), scores, cost=self.price(item))
 
 

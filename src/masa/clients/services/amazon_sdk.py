@@ -104,7 +104,7 @@ def of_code(code: str, status: int, message: str = "") -> CallError:
     if code in NO_ENTRY:
         return Fatal(code, hint=NO_ENTRY[code], billed=False)
     if code == "AccessDeniedException" or status in (401, 403):
-        hint = "may this user do this? docs/clients.md names the permission"
+        hint = "may this user do this? docs/services names the permissions"
         return Fatal(code or f"HTTP {status}", hint=hint, unless_answered=True, billed=False)
     if status == 503 or code in ("ServiceUnavailableException", "ServiceUnavailable"):
         return Failed(code or "HTTP 503", overloaded=True)

@@ -15,7 +15,6 @@ from masa.clients.secrets import (
     with_own_keys,
 )
 from masa.clients.services.service import (
-    SENTIMENTS,
     Names,
     Service,
     ServiceOptions,
@@ -52,8 +51,11 @@ class BaiduOptions(ServiceOptions):
     """The keys of `[api]` for `client = "baidu-nlp"`."""
 
     base_url: str = BASE_URL
+    """another address; the keys must then be declared"""
     key: str = f"${{{KEYS[0]}}}"
+    """the API key, as ${NAME}"""
     secret: str = f"${{{KEYS[1]}}}"
+    """the secret key, as ${NAME}"""
     known_labels_only: bool = False
     """of positive and negative, take the likelier: for data without neutral"""
 
@@ -64,8 +66,7 @@ class BaiduNlp(Service):
     name = "baidu-nlp"
 
     def __init__(self, options: BaiduOptions, context: Context) -> None:
-        known = {name: SENTIMENTS[name] for name in CODES.values()}
-        names = Names.build(self.name, known, options.labels, context.labels)
+        names = Names.build(self.name, options.labels, context.labels)
         super().__init__(options, names)
         self._options = options
         self._labels = context.labels

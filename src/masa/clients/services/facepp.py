@@ -15,7 +15,6 @@ from masa.clients.secrets import (
     with_own_keys,
 )
 from masa.clients.services.service import (
-    EMOTIONS,
     FileOptions,
     FileService,
     Names,
@@ -37,7 +36,9 @@ class FaceppOptions(FileOptions):
     base_url: str = BASE_URL
     """https://api-cn.faceplusplus.com for China"""
     key: str = f"${{{KEYS[0]}}}"
+    """the API key, as ${NAME}"""
     secret: str = f"${{{KEYS[1]}}}"
+    """the API secret, as ${NAME}"""
 
 
 class Facepp(FileService):
@@ -47,8 +48,7 @@ class Facepp(FileService):
     most = 2 << 20
 
     def __init__(self, options: FaceppOptions, context: Context) -> None:
-        known = {name: also for name, also in EMOTIONS.items() if name != "contempt"}
-        names = Names.build(self.name, known, options.labels, context.labels)
+        names = Names.build(self.name, options.labels, context.labels)
         super().__init__(options, names, context, passes_urls=True)
         self._options = options
         context = with_own_keys(context, options.base_url, KEYS, hosts=HOSTS)

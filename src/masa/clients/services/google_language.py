@@ -9,7 +9,6 @@ from masa.clients import Context
 from masa.clients.options import checked
 from masa.clients.services.google_sdk import GoogleOptions, called, missing, sdk_client
 from masa.clients.services.service import (
-    SENTIMENTS,
     Names,
     Service,
     ServiceOptions,
@@ -39,8 +38,7 @@ class GoogleLanguage(Service):
     name = "google-language"
 
     def __init__(self, options: GoogleLanguageOptions, context: Context) -> None:
-        known = {name: SENTIMENTS[name] for name in ("positive", "negative", "neutral")}
-        super().__init__(options, Names.build(self.name, known, options.labels, context.labels))
+        super().__init__(options, Names.build(self.name, options.labels, context.labels))
         try:
             from google.cloud import language_v2
         except ImportError as exc:

@@ -157,7 +157,7 @@ def of_status(
     if status == 401:
         return Fatal(named, hint="do the credentials work?", billed=False)
     if status in (403, 404):
-        hint = "may the account do this? docs/clients.md names the role"
+        hint = "may the account do this? docs/services names the roles"
         return Fatal(named, hint=hint, unless_answered=True, billed=False)
     if status in (503, 504, 408) or status >= 500 or status == 0:
         # Server errors are not billed by these services.

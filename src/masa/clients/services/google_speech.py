@@ -15,8 +15,11 @@ class GoogleSpeechOptions(SpeechOptions, GoogleOptions):
     """The keys of `[api]` for `client = "google-speech"`."""
 
     project: str
+    """the id of your project"""
     location: str = "global"
+    """where Google listens, such as eu"""
     model: str = "latest_short"
+    """Google's name for the model"""
 
 
 class GoogleSpeech(SpeechService):

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import Field
+
 from masa.clients import Context
 from masa.clients.options import checked
 from masa.clients.services.google_sdk import GoogleOptions, called, missing, of_status, sdk_client
-from masa.clients.services.service import EMOTIONS, FileOptions, FileService, Names, described
+from masa.clients.services.service import FileOptions, FileService, Names, described
 from masa.clients.together import Together
 from masa.errors import CallError, Failed
 from masa.records import Item, Reply
@@ -36,7 +38,7 @@ STATUS = {3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 13: 500, 14: 503, 16: 401}
 class GoogleVisionOptions(FileOptions, GoogleOptions):
     """The keys of `[api]` for `client = "google-vision"`."""
 
-    together: int = 1
+    together: int = Field(default=1, ge=1, le=MOST_TOGETHER)
     """images in a call, up to 16"""
 
 
@@ -47,8 +49,7 @@ class GoogleVision(FileService):
     most = MOST_REQUEST
 
     def __init__(self, options: GoogleVisionOptions, context: Context) -> None:
-        known = {name: EMOTIONS[name] for name in (*LIKELIHOODS, "neutral")}
-        names = Names.build(self.name, known, options.labels, context.labels)
+        names = Names.build(self.name, options.labels, context.labels)
         super().__init__(options, names, context, passes_urls=True)
         try:
             from google.cloud import vision_v1
@@ -56,7 +57,7 @@ class GoogleVision(FileService):
             raise missing(exc, self.name) from exc
         self._options = options
         self._api = vision_v1
-        self.batch = max(1, min(options.together, MOST_TOGETHER))
+        self.batch = options.together
         self._sdk = sdk_client(vision_v1.ImageAnnotatorClient, options, context, host=HOST)
         self._together = Together(self._ask_together, self.batch)
 

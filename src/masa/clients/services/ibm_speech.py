@@ -32,6 +32,7 @@ class IbmSpeechOptions(SpeechOptions):
     """The keys of `[api]` for `client = "ibm-speech"`."""
 
     model: str = "en-US_Multimedia"
+    """IBM's name for the model, which names the language, too"""
 
 
 class IbmSpeech(SpeechService):

@@ -11,7 +11,6 @@ from masa.clients import Context
 from masa.clients.options import checked
 from masa.clients.secrets import Secrets, refuse_bad_address, refuse_literal_secrets
 from masa.clients.services.service import (
-    EMOTIONS,
     FileOptions,
     FileService,
     Names,
@@ -32,6 +31,7 @@ class MicrosoftFaceOptions(FileOptions):
     endpoint: str
     """such as https://NAME.cognitiveservices.azure.com"""
     key: str = f"${{{KEY}}}"
+    """the key, as ${NAME}"""
 
 
 class MicrosoftFace(FileService):
@@ -41,7 +41,7 @@ class MicrosoftFace(FileService):
     most = 6 << 20
 
     def __init__(self, options: MicrosoftFaceOptions, context: Context) -> None:
-        names = Names.build(self.name, EMOTIONS, options.labels, context.labels)
+        names = Names.build(self.name, options.labels, context.labels)
         super().__init__(options, names, context, passes_urls=True)
         self._options = options
         secrets = Secrets(context, options.endpoint)

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from pydantic import Field
 
 from masa.clients import Context
-from masa.clients.files import kind_of
+from masa.clients.files import kind_of, samples_a_second
 from masa.clients.options import checked
 from masa.clients.secrets import (
     Secrets,
@@ -34,6 +34,7 @@ class MicrosoftSpeechOptions(SpeechOptions):
     endpoint: str | None = None
     """another address; the key must then be declared"""
     key: str = f"${{{KEY}}}"
+    """the key, as ${NAME}"""
 
 
 class MicrosoftSpeech(SpeechService):
@@ -63,7 +64,7 @@ class MicrosoftSpeech(SpeechService):
     async def ask(self, item: Item) -> Reply:
         """Ask what is said in one sound."""
         content = await self.files.read(item)
-        kind = f"audio/wav; codecs=audio/pcm; samplerate={self._options.rate}"
+        kind = f"audio/wav; codecs=audio/pcm; samplerate={samples_a_second(content)}"
         if kind_of(content) == "audio/ogg":
             kind = "audio/ogg; codecs=opus"
         headers = {**self._headers, "Content-Type": kind}

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from masa.clients import Context
+from masa.clients.catalogue import CATALOGUE
 from masa.clients.files import Files, only_column
 from masa.clients.options import QUERIES_ONLY, OptionsModel
 from masa.clients.prices import TARIFFS, Tariff
@@ -17,25 +18,20 @@ from masa.clients.web import Web
 from masa.errors import ConfigError
 from masa.records import Item, Reply, billionths
 
-SENTIMENTS: Mapping[str, tuple[str, ...]] = {
+SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "positive": ("positive", "pos"),
     "negative": ("negative", "neg"),
     "neutral": ("neutral", "neu"),
     "mixed": ("mixed",),
-}
-"""What services call a sentiment, and what data may call it."""
-
-EMOTIONS: Mapping[str, tuple[str, ...]] = {
     "anger": ("anger", "angry"),
     "contempt": ("contempt",),
     "disgust": ("disgust", "disgusted"),
     "fear": ("fear", "fearful", "afraid"),
     "happiness": ("happiness", "happy", "joy"),
-    "neutral": ("neutral",),
     "sadness": ("sadness", "sad", "sorrow"),
     "surprise": ("surprise", "surprised"),
 }
-"""What services call an emotion, and what data may call it."""
+"""What services call a sentiment or an emotion, and what data may call it."""
 
 
 def _money(given: object) -> object:
@@ -55,8 +51,9 @@ class ServiceOptions(OptionsModel):
     labels: dict[str, str] = Field(default_factory=dict)
     """what the service calls a label -> what the data calls it"""
     price: UnitPrice = None
-    """money per unit of the service, in place of the one in the table"""
+    """money per unit of the service, in place of masa's table, or `queries-only`"""
     timeout: float = Field(default=30.0, gt=0, le=3600)
+    """seconds after which a call has failed"""
 
 
 class FileOptions(ServiceOptions):
@@ -119,6 +116,15 @@ def _tariff(name: str, price: object) -> Tariff:
     return tariff
 
 
+def written_as(name: str, labels: Sequence[str]) -> list[str]:
+    """Give the labels of the data that are what a service calls by this name.
+
+    >>> written_as("happiness", ["Happy", "sad"])
+    ['Happy']
+    """
+    return [label for label in labels if label.strip().lower() in SPELLINGS[name]]
+
+
 class Names:
     """What a service calls its labels, and what the data calls them."""
 
@@ -126,34 +132,29 @@ class Names:
         self._of = dict(of)
 
     @classmethod
-    def build(
-        cls,
-        service: str,
-        known: Mapping[str, tuple[str, ...]],
-        given: Mapping[str, str],
-        labels: Sequence[str],
-    ) -> "Names":
+    def build(cls, service: str, given: Mapping[str, str], labels: Sequence[str]) -> "Names":
         """Pair the names: as the user says, else where they differ by case or a short form.
 
         Raise where no name of the service is a label of the data: every call would be wasted.
         """
+        known = CATALOGUE[service].says
         for name in given:
             if name.lower() not in known:
-                close = get_close_matches(name.lower(), list(known), 1)
+                close = get_close_matches(name.lower(), known, 1)
                 hint = f"it says {', '.join(known)}"
                 if close:
                     hint = f"did you mean {close[0]!r}?"
                 raise ConfigError(f"{service} says no {name!r}", hint=hint)
         told = {name.lower(): label for name, label in given.items()}
         of = {}
-        for name, also in known.items():
-            alike = [label for label in labels if label.strip().lower() in also]
+        for name in known:
+            alike = written_as(name, labels)
             of[name] = told.get(name, alike[0] if len(alike) == 1 else name)
         if labels and not set(of.values()) & set(labels):
             some = ", ".join(map(repr, labels[:6]))
             raise ConfigError(
                 f"{service} says {', '.join(known)}; the labels of the data are {some}",
-                hint=f'map them in [api]: labels = {{ {next(iter(known))} = "{labels[0]}" }}',
+                hint=f'map them in [api]: labels = {{ {known[0]} = "{labels[0]}" }}',
             )
         return cls(of)
 

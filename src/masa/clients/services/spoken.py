@@ -29,8 +29,7 @@ class SpeechOptions(FileOptions):
     """The keys of `[api]` that all services have that are sent sounds."""
 
     language: str = "en-US"
-    rate: int = Field(default=16_000, ge=4_000, le=96_000)
-    """samples a second, for sounds that do not say it themselves"""
+    """that is spoken"""
     billing_seconds: float | None = Field(default=None, gt=0, le=3600)
     """sounds are billed in steps of so many seconds, in place of those of the table"""
 
@@ -58,7 +57,7 @@ class Transcripts:
             return Reply(self._nothing, confidence, cost=cost)
         label = self._label_of.get(said)
         if label is None:
-            # Several words that are one label: "three." spelled out, or "turn  on" as "turn on".
+            # "for ward" is the label "forward".
             label = self._label_of.get(said.replace(" ", ""))
         unread = "unknown label" if label is None else None
         return Reply(label, confidence, cost=cost, unread=unread, said=transcript.strip())
