@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -138,6 +139,11 @@ class Survived:
     def answers(self) -> list[tuple[int, str | None]]:
         """The items that were answered, and the answers."""
         return [(item, said) for item, outcome, said in self.rows if outcome == "answer"]
+
+    @property
+    def said(self) -> Counter[str | None]:
+        """How often each answer was given."""
+        return Counter(said for _, said in self.answers)
 
 
 def killed_midway(found: Case, folder: Path, *, budget: int, after: Sequence[int]) -> Survived:

@@ -97,3 +97,16 @@ def test_a_table_keeps_the_columns_that_are_named(tmp_path: Path, keep: bool) ->
     file = json.loads(done.stdout)["data"][0]["file"]
     done = run("init", file, "--api", "openai", "--yes", cwd=tmp_path)
     assert ('input = "question"' in (tmp_path / "masa.toml").read_text()) == keep
+
+
+def test_a_table_of_grades_says_how_its_judge_is_asked_again(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("id,human,output,grade\n1,pass,Hi,pass\n2,fail,Go,fail\n")
+    words = ("--label", "human", "--id", "id", "--answers", "judge=grade", "--input", "output")
+    done = run("import", "table", "g.csv", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if "masa init" in line)
+    done = run(*line.split()[1:], "--yes", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with variables({"OPENAI_API_KEY": KEY}):
+        done = run("validate", cwd=tmp_path)
+    assert "the column 'judge.prediction'" in done.stdout

@@ -121,3 +121,17 @@ def test_an_api_with_labels_in_another_case_stops_early_with_a_column_too() -> N
     with pytest.raises(masa.DataError, match="none of the first 20 answers is a label"):
         masa.assess(data, api, baseline="old", budget=400, concurrency=1, store=None)
     assert len(asked) <= 25
+
+
+@pytest.mark.parametrize("budget", [4, 20, 200])
+def test_labels_that_are_the_old_answers_cannot_tell_better_from_worse(budget: int) -> None:
+    data = shuffled(changed=0.5)
+    old = data.predictions["old"]
+    said = [old.values[code] for code in old.codes]
+    new = data.predictions["new"]
+    sides = {"old": said, "new": [new.values[code] for code in new.codes]}
+    of_old = assessed(Dataset.of(said, predictions=sides), budget=budget, seed=1)
+    assert of_old.differing
+    assert any("new ones may as well be better" in note for note in of_old.notes)
+    of_people = assessed(data, budget=budget, seed=1)
+    assert not any("may as well be better" in note for note in of_people.notes)

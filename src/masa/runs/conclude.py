@@ -109,6 +109,11 @@ def _notes(found: Conclusion, worked: Worked, method: Method, settings: Settings
             "whether the API contradicts itself was not measured (masa baseline --repeat N does); "
             "it is taken to repeat itself"
         )
+    if found.differing and _all_right(found):
+        notes.append(
+            "every baseline answer is right, so that a change can only be one for the worse: if "
+            "the labels were made of these answers, the new ones may as well be better"
+        )
     if worked.stopped == "canary":
         notes.append(_silent_canary(len(found.compared), len(found.differing), settings.confidence))
     unlabelled = ~data.labelled
@@ -118,6 +123,14 @@ def _notes(found: Conclusion, worked: Worked, method: Method, settings: Settings
     notes += odd_answers(data, found.answers)
     notes += several_versions(worked.past)
     return notes
+
+
+def _all_right(found: Conclusion) -> bool:
+    """Say whether every baseline answer is right."""
+    estimate = found.estimate
+    if estimate is None or not estimate.old_known:
+        return False
+    return estimate.shift.accuracy.old > 1.0 - 1e-9
 
 
 def _why_not_certain(found: Conclusion, old: BaselineAnswers) -> list[str]:

@@ -133,6 +133,7 @@ def take_in_published(given: Given) -> None:
                     "file": str(kept.path),
                     "items": len(collection.ids),
                     "recorded": list(kept.recorded),
+                    "inputs": list(wanted.inputs),
                     "baselines": known,
                 }
             )

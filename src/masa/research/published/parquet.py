@@ -8,7 +8,7 @@ any of them may be the baseline or the new one. Prices and the task are in the f
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -197,9 +197,20 @@ def how_to_use(made: Sequence[Mapping[str, Any]], folder: Path) -> str:
     Each entry of made is what `masa import --json` prints about a data set.
     """
     lines = ["", "What to do with it:"]
+    lines += [f"  {command}" for command in _init_commands(made)]
     lines += [f"  {command}" for command in _assess_command(made, folder)]
     lines.append(f"  masa reproduce all --data {shlex.quote(str(folder))}")
     return "\n".join(lines)
+
+
+def _init_commands(made: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Write how to ask the APIs again, where the data has what they are shown."""
+    for data in made:
+        if data["inputs"]:
+            words = ["masa", "init", data["file"], "--label", "label", "--id", "id"]
+            words += [word for name in data["inputs"] for word in ("--input", name)]
+            words += ["--old", data["recorded"][-1] + PREDICTION, "--api", "openai"]
+            yield shlex.join(words)
 
 
 def _assess_command(made: Sequence[Mapping[str, Any]], folder: Path) -> list[str]:
