@@ -367,6 +367,16 @@ def test_baidu_is_asked_and_read_in_utf8() -> None:
         assert reply.label == "pos"
 
 
+def test_the_names_of_files_are_not_taken_for_texts() -> None:
+    with case("facepp", count=60) as found:
+        options: dict[str, Any] = {"baseline": "old", "budget": 20, "store": None, "limits": QUICK}
+        done = masa.assess(found.data, found.client(), **options)
+        assert not any("words of the texts" in note for note in done.notes)
+    with case("openai", count=60) as found:
+        done = masa.assess(found.data, found.client(), **options)
+        assert any("words of the texts" in note for note in done.notes)
+
+
 @pytest.mark.parametrize("service", FACES)
 def test_an_image_without_a_face_and_one_that_is_none(service: str, tmp_path: Path) -> None:
     from PIL import Image

@@ -63,6 +63,21 @@ class Words:
         return cls(np.array(starts, np.int64), np.array(codes, np.int32))
 
 
+NAME_OF_FILE = re.compile(
+    r"(https?://)?\S+\.(png|jpe?g|gif|bmp|webp|tiff?|wav|flac|ogg|opus|mp3|m4a)(\?\S*)?",
+    re.IGNORECASE,
+)
+
+
+def names_a_file(text: str) -> bool:
+    """Say whether a text is the name or the address of an image or a sound.
+
+    >>> names_a_file("faces/12.png"), names_a_file("See 12.png")
+    (True, False)
+    """
+    return NAME_OF_FILE.fullmatch(text.strip()) is not None
+
+
 class _WordCodes(dict[str, int]):
     """The code of each word, kept in memory for the words that come first."""
 

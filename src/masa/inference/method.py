@@ -5,12 +5,13 @@ How items are drawn, and how their answers are estimated from.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
-from masa.data.features import Features, Words
+from masa.data.features import Features, Words, names_a_file
 from masa.data.strata import Strata, adaptive_strata, mixed, paired_strata
 from masa.errors import UsageError
 from masa.inference.estimate import (
@@ -397,10 +398,14 @@ def _unpaired(
 
 
 def _words(data: Dataset) -> Words | None:
-    """Give the words of what the API is shown."""
+    """Give the words of what the API is shown; names of images and sounds say nothing about it."""
     if data.inputs is None:
         return None
-    return Words.of(data.item(place).text for place in range(len(data)))
+    texts = (data.item(place).text for place in range(len(data)))
+    first = list(islice(texts, 100))
+    if all(map(names_a_file, first)):
+        return None
+    return Words.of(chain(first, texts))
 
 
 def build_strata(
