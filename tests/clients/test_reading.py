@@ -1,6 +1,7 @@
 """The label in what a model said: hundreds of ways to say one, to deny one, and to say none."""
 
 import re
+import time
 from itertools import product
 
 import pytest
@@ -78,6 +79,22 @@ SURE = (
     "\u201c{0}\u201d",
     "Sure! The label is: {0}",
     "Sure, here you go:\n\n**{0}**",
+    "Somewhat {0}",
+    "Clearly {0}!",
+    "A mostly {0} review.",
+    "{0} sentiment",
+    "The review is {0} overall.",
+    "The text expresses a {0} sentiment.",
+    "The author's tone is strongly {0}, with many such words.",
+    "I'd say this is {0}.",
+    "I would go with {0}.",
+    "I rate it as {0}.",
+    "Based on the wording, I classify the sentiment of this review as **{0}**.",
+    "It can be classified as {0}.",
+    "It leans towards {0}.",
+    "{0}。",
+    '{{"verdict": "{0}", "reason": "the words"}}',
+    "Wait, let me read it again. Final answer: {0}",
 )
 """Ways to say a label that leave no doubt which one is meant."""
 
@@ -128,6 +145,38 @@ UNSURE = (
     "It is ambiguous; {0} is one way to read it.",
     "I'm sorry, but I can't say whether this is {0}.",
     "As an AI, I cannot decide whether this is {0}.",
+    "Zero {0} content.",
+    "There is nothing {0} here.",
+    "A false {0}.",
+    "0% {0}",
+    "P({0}) = 0.05",
+    "{0}: 0.1",
+    "{0}: no",
+    "{0} = false",
+    "{0}: 0.1\n{1}: 0.9",
+    "| {0} | 0.1 |\n| {1} | 0.9 |",
+    "{0} (10%)\n{1} (90%)",
+    '{{"{0}": 0.1, "{1}": 0.9}}',
+    '{{"{0}": false, "{1}": true}}',
+    "It would be wrong to call it {0}.",
+    "I doubt that it is {0}.",
+    "I refuse to label it {0}.",
+    "Far less than {0}.",
+    "{0} sentiment is absent.",
+    "Contrary to what a {0} review would say, it complains.",
+    "Initially {0}.",
+    "Sarcastically {0}.",
+    "The words look {0} on the surface.",
+    "{0} words are rare in it.",
+    "You asked me for {0}.",
+    "The text begins with a {0} remark about the weather.",
+    "{0}\n\nWait, actually it is {1}.",
+    "The sentiment is {0}. Actually, on reflection it is {1}.",
+    "Answer: {0}. Hmm, no. Let me reconsider: {1}.",
+    "nicht {0}",
+    "Das ist nicht {0}.",
+    "ce n'est pas {0}",
+    "これは {0} ではない",
 )
 """Ways to say a label that leave doubt: these are not read."""
 
@@ -207,6 +256,32 @@ def test_what_names_no_label_is_not_read(said: str) -> None:
         ("between 3 and 4", GRADES, None, "several labels"),
         ("10", GRADES, None, "no label"),
         ("4.5", GRADES, None, None),
+        ("4.0", GRADES, "4", None),
+        ("4.9", GRADES, None, None),
+        ("Score: 4.9", GRADES, None, None),
+        ("Score: 4/10", GRADES, None, None),
+        ("4%", GRADES, None, None),
+        ("-1", GRADES, None, None),
+        ("1. It is well written.\n2. It is short.", GRADES, None, None),
+        ("4. It is well written.", GRADES, "4", None),
+        ("3 stars", GRADES, "3", None),
+        ("I'd give it 3 stars.", GRADES, "3", None),
+        ("It names 2 reasons.", GRADES, None, "unsure"),
+        ("spam: no", SPAM, None, None),
+        ("Is spam: false", SPAM, None, None),
+        ("Yes and no.", YES_NO, None, None),
+        ("Yes - but no", YES_NO, None, None),
+        ("Yes, but no.", YES_NO, None, None),
+        ("I'd say no.", YES_NO, "no", None),
+        ("There is no good reason to say yes.", YES_NO, None, None),
+        ("It would fail to pass.", PASS_FAIL, None, None),
+        ("Option C", LETTERS, "C", None),
+        ("I would choose B.", LETTERS, "B", None),
+        ("A or B", LETTERS, None, None),
+        ("It lacks vitamin C entirely.", LETTERS, None, None),
+        ("正面。", {"正面": "正面", "负面": "负面"}, "正面", None),
+        ("不是正面。", {"正面": "正面", "负面": "负面"}, None, None),
+        ("答案不确定", {"正面": "正面", "负面": "负面"}, None, None),
         ("PASS", PASS_FAIL, "pass", None),
         ("Verdict: FAIL", PASS_FAIL, "fail", None),
         ("It does not pass.", PASS_FAIL, None, "denied"),
@@ -240,15 +315,19 @@ def test_no_text_is_read_as_a_label_that_it_does_not_name() -> None:
 
 
 def test_strange_answers_are_read_quickly() -> None:
+    begun = time.process_time()
     for text in (
         "(" * 20_000,
         "answer: " * 10_000,
         "[" * 9_999 + "x",
         "**" * 30_000,
         "no " * 9_000,
+        "positive " * 2_000,
     ):
         assert read(text, {**SENTIMENT, **YES_NO}).label is None
-    assert read("İ" * 50 + " positive", SENTIMENT).label == "positive"
+    assert time.process_time() - begun < 10  # 2 s; 40 s if every mention looks at the whole text
+    assert read("It is not that " + "it and " * 100 + "it is positive", SENTIMENT).label is None
+    assert read("İ" * 50 + ". This is positive.", SENTIMENT).label == "positive"
 
 
 def test_answers_of_gpt4_are_read_as_their_authors_meant_them() -> None:

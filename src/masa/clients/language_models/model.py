@@ -37,7 +37,7 @@ Classify the text below. Answer with exactly one of these labels and nothing els
 Text:
 {input}"""
 
-READING = 2
+READING = 3
 """The version of `read`: answers that were read in another way are not compared."""
 
 OVERHEAD = 200

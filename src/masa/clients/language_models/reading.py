@@ -2,22 +2,26 @@
 
 A wrong reading would look like a change of the model, so an answer that could mean two things is
 not read. What is certain, in this order: the answer is a label alone; it states one ("Answer:
-spam", or a line or first sentence that is a label); it mentions one label only, and neither denies
-it ("not spam") nor leaves it open ("perhaps spam", "spam?").
+spam", or a line or first sentence that is a label); it mentions one label only, in a sentence that
+says so ("I would call this spam") and neither denies it nor leaves it open (`mentions.py`).
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from masa.clients.language_models.mentions import OPEN, VALUE, ends_number, mentions, replaces
 from masa.clients.templates import Path
 from masa.data.dataset import as_text
 
 LONGEST = 20_000
 """The most characters that are read: the end of an answer that is longer."""
 
-KEYS = ("label", "answer", "classification", "class", "category", "sentiment", "result", "output")
+KEYS = (
+    "label", "answer", "classification", "class", "category", "sentiment", "result", "output",
+    "score", "rating", "grade", "verdict", "prediction", "emotion",
+)  # fmt: skip
 """Names under which models put a label when they answer in JSON."""
 
 FINAL = re.compile(
@@ -39,29 +43,11 @@ STATED = re.compile(
 
 OUT_OF = re.compile(r"(?<![\w.])(?P<said>\d+)\s*(?:/|out of)\s*(?P<most>\d+)(?![\w.])")
 
-DENIAL = re.compile(
-    r"\b(?:not|no|never|neither|nor|none|without|hardly|barely|scarcely|cannot|cant|wont|isnt|doesnt"
-    r"|lacks?|lacking|unlikely|instead of|rather than|far from|anything but|opposite of|other than"
-    r"|except|excludes?|rules? out|ruled out|fails? to)\b|n't\b|\b(?:non|un|anti|not)-$",
+ENDS = re.compile(
+    r"[\"'”’)\]>}」】]*\s*(?:$|[.,;:!(\u2013\u2014。！；：，]|-\s|because\b|since\b|as\b)",
     re.IGNORECASE,
 )
-"""Words before a label that deny it."""
-
-DENIED_AFTER = re.compile(
-    r"^\W*(?:label\s+|one\s+)?(?:is|would be|was|seems|does|can)\s*"
-    r"(?:not\b|n't|wrong|incorrect|inappropriate|unlikely|ruled out|never)"
-    r"|^\W*(?:isn't|doesn't|wouldn't|can't|cannot)\b|^-?(?:ish|less|free)\b",
-    re.IGNORECASE,
-)
-"""Words behind a label that deny it."""
-
-OPEN = re.compile(
-    r"\b(?:maybe|perhaps|possibly|might|could|may|either|whether|if|unclear|unsure|uncertain|ambiguous"
-    r"|depends?|depending|hard to (?:say|tell)|difficult to (?:say|tell)|not sure|not certain"
-    r"|can(?:no|')t (?:tell|say|determine|decide)|between|borderline|or)\b",
-    re.IGNORECASE,
-)
-"""Words that leave a label open."""
+"""What may stand behind a label that is stated."""
 
 CONTRAST = re.compile(
     r"\b(?:but|although|though|however|yet|except|or|and|to|with|than|mixed|leaning|rather)\b",
@@ -76,24 +62,20 @@ REFUSAL = re.compile(
     re.IGNORECASE,
 )
 
-INSTEAD = re.compile(
-    r"(?:\bbut|\bit is|\bit's|\bthis is|\bthat's|\brather|\binstead|\bactually)"
-    r"\W*(?:an?\s+|the\s+)?$",
+REVISION = re.compile(
+    r"(?:^|[.!?\n])\W*(?:wait|hmm|hm|oh|actually|correction|scratch that|hold on|no,|sorry|rather"
+    r"|on (?:second|further|closer) \w+|on reflection|let me re\w+|i take (?:it|that) back"
+    r"|i (?:was|am) wrong|i change my|i (?:must |need to )?(?:revise|reconsider|correct))\b",
     re.IGNORECASE,
 )
-"""Words that put a label in the place of one that was denied before."""
+"""The beginning of a sentence that may take back what was stated before."""
 
-EVERYDAY = {
-    "a", "an", "any", "as", "at", "be", "by", "do", "for", "go", "i", "if", "in", "is", "it",
-    "me", "no", "none", "not", "of", "off", "on", "one", "or", "other", "so", "the", "to", "up",
-    "us", "we",
-}  # fmt: skip
-"""Labels that are words of almost any sentence: a mention of one says nothing."""
+SENTENCE = re.compile(r"(?<=[.!?;。！？；])\s*(?=\s|[^\x00-\x7f])|\n+")
 
-SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
-WHOLE = re.compile(r"(?<=[.!?])\s+|\n+")
-BUT = re.compile(r"(?<!\banything )(?<!\ball )\bbut\b", re.IGNORECASE)
-CLAUSE = re.compile(r"[.!?;:\n]|,\s|\s[-\u2013\u2014]\s")
+LIST = re.compile(r"^\s*\d+[.)]\s+\S", re.MULTILINE)
+"""A numbered line: where there are several, their numbers are no answers."""
+
+STRIPPED = " \"'`*_.:,!()[]<>{}“”‘’#。！：，「」『』【】《》"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +87,13 @@ class Reading:
     """a key of `UNREAD`"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Mention:
-    label: str
-    begin: int
-    end: int
-    denied: bool
-    open: bool
-
-
 def simplified(text: str) -> str:
     """Remove what does not matter in an answer: case, spaces, quotes and punctuation around it.
 
     >>> simplified('  "Positive." ')
     'positive'
     """
-    return re.sub(r"\s+", " ", text).strip(" \"'`*_.:,!()[]<>{}“”‘’#").casefold()
+    return re.sub(r"\s+", " ", text).strip(STRIPPED).casefold()
 
 
 def read(said: str, names: Mapping[str, str]) -> Reading:
@@ -135,18 +108,20 @@ def read(said: str, names: Mapping[str, str]) -> Reading:
     if not said.strip():
         return Reading(None, "empty")
     text = _bare(said[-LONGEST:])
-    whole = simplified(text)
-    if whole in names:
+    whole = re.sub(r"^(\d+)[.,]0+$", r"\1", simplified(text))
+    if whole in names and not re.match(r"-\d", text):
         return Reading(names[whole])
     in_json = _in_json(text, names)
     if in_json is not None:
         return Reading(in_json)
-    for found in (_final(text, names), _stated(text, names)):
-        if len(found) == 1:
-            return Reading(found.pop())
-        if found:
-            return Reading(None, "several labels")
-    return _mentioned(text, names)
+    found = _final(text, names)
+    if not found and _is_table(text, names):
+        return Reading(None, "several labels")
+    if not found:
+        found = _stated(text, names) | _revised(text, names)
+    if not found:
+        return _mentioned(text, names)
+    return Reading(found.pop()) if len(found) == 1 else Reading(None, "several labels")
 
 
 def read_at(said: str, path: Path, names: Mapping[str, str]) -> Reading:
@@ -227,6 +202,7 @@ def _stated(text: str, names: Mapping[str, str]) -> set[str]:
     """Give the labels that are stated: in lines or first sentences that are a label."""
     found = set()
     lines = [line for line in text.split("\n") if line.strip()]
+    in_list = len(LIST.findall(text)) > 1
     for number, line in enumerate(lines):
         if simplified(line) in names:
             found.add(names[simplified(line)])
@@ -236,9 +212,8 @@ def _stated(text: str, names: Mapping[str, str]) -> set[str]:
             label = None if match is None else _beginning(match["said"], names)
             if label is not None:
                 found.add(label)
-        if not number:
-            first = SENTENCE.split(line)[0]
-            label = _beginning(first, names)
+        if not number and not (in_list and LIST.match(line)):
+            label = _beginning(SENTENCE.split(line)[0], names)
             if label is not None:
                 found.add(label)
         in_brackets = re.fullmatch(r".*[\[(]\s*([^\[\]()]+?)\s*[\])]\W*", line)
@@ -259,82 +234,56 @@ def _beginning(said: str, names: Mapping[str, str]) -> str | None:
         if not name or not low.startswith(name):
             continue
         after = rest[len(name) :]
-        ends = re.match(
-            r"[\"'”’)\]>}]*\s*(?:$|[.,;:!(\u2013\u2014]|-\s|because\b|since\b|as\b)", after
-        )
-        if ends is None or "?" in after:
+        ends = ENDS.match(after)
+        if ends is None or "?" in after or VALUE.match(after):
+            return None
+        if name.isdecimal() and not ends_number(after):
             return None
         one_sentence = SENTENCE.split(after[ends.end() :])[0]
-        others = set(_names_in(one_sentence, names)) - {names[name]}
+        others = {mention.label for mention in mentions(one_sentence, names)} - {names[name]}
         if others or OPEN.search(one_sentence) or CONTRAST.match(one_sentence.strip(" ,")):
             return None
         return names[name]
     return None
 
 
-def _names_in(text: str, names: Mapping[str, str]) -> Iterator[str]:
-    for mention in _mentions(text, names):
-        yield mention.label
-
-
-def _mentions(text: str, names: Mapping[str, str]) -> list[_Mention]:
-    """Find all mentions of labels; the longest name first, as "not spam" contains "spam"."""
-    found: list[_Mention] = []
+def _is_table(text: str, names: Mapping[str, str]) -> bool:
+    """Say whether there is a number behind each of several labels, as in "positive: 0.1"."""
+    found = set()
     low = text.casefold()
-    if len(low) != len(text):
-        text = low
-    taken = [False] * len(low)
-    for name in sorted(names, key=len, reverse=True):
-        if not name or name in EVERYDAY:
-            continue
-        for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", low):
-            begin, end = match.span()
-            if any(taken[begin:end]):
-                continue
-            taken[begin:end] = [True] * (end - begin)
-            found.append(_mention(text, names[name], begin, end))
-    return sorted(found, key=lambda mention: mention.begin)
+    for name, label in names.items():
+        if name in low and name and not name[-1].isdecimal():
+            number = rf"(?<!\w){re.escape(name)}[\"'\s]{{0,2}}[:=(|-][ \t]?[-+.]?\d"
+            if re.search(number, low):
+                found.add(label)
+    return len(found) > 1
 
 
-def _mention(text: str, label: str, begin: int, end: int) -> _Mention:
-    """Look at the clause around a mention."""
-    before = CLAUSE.split(text[:begin])[-1]
-    after = CLAUSE.split(text[end:])[0]
-    # What is denied in front of "but" is not what stands behind it.
-    near = BUT.split(before)[-1]
-    denied = bool(DENIAL.search(near) or DENIED_AFTER.search(after))
-    sentence = WHOLE.split(text[:begin])[-1] + text[begin:end] + WHOLE.split(text[end:])[0]
-    asked = text[end:].lstrip("\"')”’ ").startswith("?")
-    return _Mention(label, begin, end, denied, asked or bool(OPEN.search(sentence)))
+def _revised(text: str, names: Mapping[str, str]) -> set[str]:
+    """Give the labels that are mentioned where the model thinks again."""
+    begin = REVISION.search(text)
+    if begin is None:
+        return set()
+    return {mention.label for mention in mentions(text[begin.end() :], names)}
 
 
 def _mentioned(text: str, names: Mapping[str, str]) -> Reading:
     """Read an answer that states nothing, by the labels that it mentions."""
-    mentions = _mentions(text, names)
-    if not mentions:
-        return Reading(None, "refused" if REFUSAL.search(text) else "no label")
+    found = mentions(text, names)
     if REFUSAL.search(text):
         return Reading(None, "refused")
-    asserted = [mention for mention in mentions if not mention.denied]
-    denied = [mention for mention in mentions if mention.denied]
+    if not found:
+        return Reading(None, "no label")
+    asserted = [mention for mention in found if not mention.denied]
+    denied = [mention for mention in found if mention.denied]
     labels = {mention.label for mention in asserted}
     if not labels:
         return Reading(None, "denied")
     if len(labels) > 1:
         return Reading(None, "several labels")
-    if any(mention.open for mention in asserted):
+    if any(mention.open for mention in asserted) or not any(one.stated for one in asserted):
         return Reading(None, "unsure")
-    if denied and not _replaces(text, asserted, denied):
+    if denied and not replaces(text, asserted, denied):
         same = labels & {mention.label for mention in denied}
         return Reading(None, "denied" if same else "several labels")
     return Reading(labels.pop())
-
-
-def _replaces(text: str, asserted: list[_Mention], denied: list[_Mention]) -> bool:
-    """Say whether what is asserted clearly stands against what is denied."""
-    if {mention.label for mention in asserted} & {mention.label for mention in denied}:
-        return False
-    first, last = asserted[0], denied[-1]
-    if first.begin < denied[0].begin:
-        return True  # "positive, not negative"
-    return last.end < first.begin and bool(INSTEAD.search(text[: first.begin]))

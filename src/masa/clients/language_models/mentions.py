@@ -1,0 +1,185 @@
+"""Where a sentence mentions labels, and whether it states, denies or leaves open each of them.
+
+A mention is taken for the answer only where the sentence says so in one of a few usual ways: "I
+would call this positive", "it seems to be spam", "a clearly positive review". There are more ways
+to deny a label than anyone can list ("zero positive content", "P(positive) = 0.05", "a false
+positive"), so what is not known to state a label does not state it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+EVERYDAY = {
+    "a", "an", "any", "as", "at", "be", "by", "do", "for", "go", "i", "if", "in", "is", "it",
+    "me", "no", "none", "not", "of", "off", "on", "one", "or", "other", "so", "the", "to", "up",
+    "us", "we",
+}  # fmt: skip
+"""Labels that are words of almost any sentence: only a clause that ends with one can state it."""
+
+_THINGS = (
+    r"sentiment|tone|emotion|connotation|feelings?|mood|attitude|review|text|message|comment|tweet"
+    r"|post|e-?mail|sentence|statement|response|answer|feedback|opinion|label|class|category|option"
+    r"|choice|score|rating|grade|verdict|result|intent|topic"
+)
+
+_FILLERS = (
+    r"an?|the|it|its|this|that|to|be|being|as|of|with|into|towards?|in|under|overall|very|strongly"
+    r"|clearly|quite|mostly|predominantly|primarily|mainly|generally|somewhat|slightly|rather"
+    r"|highly|extremely|definitely|certainly|plainly|obviously|fairly|largely|decidedly|most"
+    r"|overwhelmingly|distinctly|probably|likely|best|just|simply|described|considered|expressed"
+    r"|classified|labell?ed|rated|categori[sz]ed|marked|tagged|judged|seen|number"
+)
+
+_VERBS = (
+    r"is|are|was|be|it's|this's|that's|seems?|appears?|sounds?|feels?|reads|looks|falls?"
+    r"|express(?:es)?|convey(?:s|ing)?|shows?|displays?|indicates?|suggests?|reflects?|exhibits?"
+    r"|demonstrates?|leans?|portrays?|communicates?|has|say|call|give|choose|chose|pick|select"
+    r"|classify|categori[sz]e|label|rate|consider|assign|tag|mark|grade|judge|deem|go|score"
+)
+
+_STATES = re.compile(
+    rf"\b(?:{_VERBS})\s+(?:(?:{_FILLERS}|{_THINGS})\s+)*[\"'“‘(\[<]*$", re.IGNORECASE
+)
+"""What stands before a label in a clause that states it."""
+
+_BEGINS = re.compile(rf"^\W*(?:so\s+)?(?:(?:{_FILLERS}|{_THINGS})\s+)*[\"'“‘(\[<]*$", re.IGNORECASE)
+"""What may stand before a label in a clause that is no more than the label."""
+
+_ENDS = re.compile(
+    rf"^(?:\W*(?:{_THINGS}|stars?|points?|overall|here|in (?:tone|nature)))*[^\w?]*$", re.IGNORECASE
+)
+"""What may stand behind it there."""
+
+_DENIAL = re.compile(
+    r"\b(?:not|no|never|neither|nor|none|nothing|nobody|zero|without|hardly|barely|scarcely|cannot"
+    r"|cant|wont|isnt|doesnt|lacks?|lacking|unlikely|instead of|rather than|far from|anything but"
+    r"|opposite of|other than|except|excludes?|rules? out|ruled out|fails? to|wrong(?:ly)?"
+    r"|incorrect(?:ly)?|mistaken(?:ly)?|mistake|false(?:ly)?|doubt(?:s|ed|ful)?|refus\w+|declin\w+"
+    r"|absen\w+|devoid|less|least|contrary|reject\w*|disagree\w*|avoid\w*|den(?:y|ies|ied)"
+    r"|short of|mislabel\w*|opposed to|too \w+ to)\b|n't\b|\b(?:non|un|anti|not)-$",
+    re.IGNORECASE,
+)
+"""Words before a label that deny it."""
+
+_DENIED_AFTER = re.compile(
+    rf"^\W*(?:(?:{_THINGS}|one)\s+)?(?:is|would be|was|seems|does|can)\s*"
+    r"(?:not\b|n't|wrong|incorrect|inappropriate|unlikely|ruled out|never|absent|missing|lacking"
+    r"|false|doubtful|inaccurate)"
+    r"|^\W*(?:isn't|doesn't|wouldn't|can't|cannot)\b|^-?(?:ish|less|free)\b",
+    re.IGNORECASE,
+)
+"""Words behind a label that deny it."""
+
+OPEN = re.compile(
+    r"\b(?:maybe|perhaps|possib(?:ly|le)|might|could|may|either|whether|if|unless|unclear|unsure"
+    r"|uncertain|ambiguous|depends?|depending|hard to (?:say|tell)|difficult to (?:say|tell)"
+    r"|not sure|not certain|can(?:no|')t (?:tell|say|determine|decide)|between|borderline|options"
+    r"|or)\b",
+    re.IGNORECASE,
+)
+"""Words that leave a label open."""
+
+_INSTEAD = re.compile(
+    r"(?:\bbut|\bit is|\bit's|\bthis is|\bthat's|\brather|\binstead|\bactually)"
+    r"\W*(?:an?\s+|the\s+)?$",
+    re.IGNORECASE,
+)
+"""Words that put a label in the place of one that was denied before."""
+
+VALUE = re.compile(
+    r"[\"'”’)\]>}]*\s*[:=]\s*[\"']?(?:[-+.]?\d|(?:true|false|yes|no)\b)", re.IGNORECASE
+)
+"""A value behind a label: "spam: no" is not spam, and of what 0.3 is the value nobody knows."""
+
+_AROUND = 400
+"""The characters before and behind a label that are looked at: a sentence is rarely longer."""
+
+_WHOLE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_BUT = re.compile(r"(?<!\banything )(?<!\ball )\bbut\b", re.IGNORECASE)
+_CLAUSE = re.compile(r"[.!?;:\n。！？；：，]|,\s|\s[-\u2013\u2014]\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A label in a text, and how its sentence puts it."""
+
+    label: str
+    begin: int
+    end: int
+    stated: bool
+    denied: bool
+    open: bool
+
+
+def mentions(text: str, names: Mapping[str, str]) -> list[Mention]:
+    """Find all mentions of labels; the longest name first, as "not spam" contains "spam"."""
+    found: list[Mention] = []
+    low = text.casefold()
+    if len(low) != len(text):
+        text = low
+    strict = any(name in EVERYDAY for name in names)
+    taken = bytearray(len(low))
+    for name in sorted(names, key=len, reverse=True):
+        for match in _found(name, low):
+            begin, end = match.span()
+            if any(taken[begin:end]):
+                continue
+            taken[begin:end] = b"\1" * (end - begin)
+            mention = _mention(text, names[name], begin, end, strict=strict)
+            if name not in EVERYDAY or mention.stated:
+                found.append(mention)
+    return sorted(found, key=lambda mention: mention.begin)
+
+
+def _found(name: str, low: str) -> Iterator[re.Match[str]]:
+    # There may be 1,000 names, most of them not in the text: looking is cheaper than compiling.
+    return re.finditer(_bounded(name), low) if name and name in low else iter(())
+
+
+def ends_number(after: str) -> bool:
+    """Say whether a number ends here: "4" in "4.5", "4/10" or "4%" is another number.
+
+    >>> ends_number(". The rest"), ends_number(".5 points")
+    (True, False)
+    """
+    return re.match(r"[.,]\d|\s*[/%]|-\d", after) is None
+
+
+def _bounded(name: str) -> str:
+    if name.isdecimal():
+        return rf"(?<![\w/])(?<!\d[.,-])(?<![-+]){re.escape(name)}(?!\w|[.,]\d|\s*[/%]|-\d)"
+    return rf"(?<!\w){re.escape(name)}(?!\w)"
+
+
+def _mention(text: str, label: str, begin: int, end: int, *, strict: bool) -> Mention:
+    """Look at the clause around a mention; if `strict`, only one that ends with it states it."""
+    all_before, all_after = text[max(0, begin - _AROUND) : begin], text[end : end + _AROUND]
+    before = _CLAUSE.split(all_before)[-1]
+    after = _CLAUSE.split(all_after)[0]
+    # What is denied in front of "but" is not what stands behind it.
+    near = _BUT.split(before)[-1]
+    ends = _ENDS.match(after) is not None
+    stated = ends if _BEGINS.match(near) else _STATES.search(near) is not None
+    sentence = _WHOLE.split(all_before)[-1] + text[begin:end] + _WHOLE.split(all_after)[0]
+    # Who knows what stands at the beginning of a sentence that is longer than what is looked at?
+    endless = begin > _AROUND and _WHOLE.search(all_before) is None
+    asked = all_after.lstrip("\"')”’ ").startswith(("?", "？"))
+    return Mention(
+        label,
+        begin,
+        end,
+        stated=stated and not VALUE.match(all_after) and (ends or not strict),
+        denied=bool(_DENIAL.search(near) or _DENIED_AFTER.search(after)),
+        open=asked or endless or OPEN.search(sentence) is not None,
+    )
+
+
+def replaces(text: str, asserted: list[Mention], denied: list[Mention]) -> bool:
+    """Say whether what is asserted clearly stands against what is denied."""
+    if {mention.label for mention in asserted} & {mention.label for mention in denied}:
+        return False
+    first, last = asserted[0], denied[-1]
+    if first.begin < denied[0].begin:
+        return True  # "positive, not negative"
+    return last.end < first.begin and bool(_INSTEAD.search(text[: first.begin]))
