@@ -11,9 +11,9 @@ FILES = """\
 # nothing = "nothing"                   # the prediction where nothing was recognised"""
 
 SPEECH = f"""\
-# language = "en-US"
 # labels = {{ "for" = "four" }}           # what is heard = what the data calls it
 {FILES}
+# longest = 60                          # seconds that a sound may last
 # billing_seconds = 15                  # sounds are billed in steps of so many seconds"""
 
 PROMPT = """\
@@ -104,12 +104,14 @@ client = "google-speech"                # credentials: gcloud auth application-d
 project = "PROJECT"
 # location = "global"
 # model = "latest_short"
+# language = "en-US"
 # key = "${{GOOGLE_API_KEY}}"             # or an API key; name it in `secrets` above
 {SPEECH}
 <price>""",
     "microsoft-speech": f"""\
 client = "microsoft-speech"             # AZURE_SPEECH_KEY is sent to Microsoft
 region = "westeurope"
+# language = "en-US"
 {SPEECH}
 <price>""",
     "ibm-speech": f"""\
@@ -149,12 +151,17 @@ model = "DEPLOYMENT"                    # the name of the deployment
     "bedrock": f"""\
 client = "bedrock"                      # credentials: wherever Amazon's package finds them
 region = "us-east-1"
-model = "MODEL-ID"                      # or the id of an inference profile
+model = "amazon.nova-lite-v1:0"         # or another, or the id of an inference profile
 {PROMPT}
 <tokens>""",
 }
 
-MODELS = {"openai": "gpt-4o-mini", "anthropic": "claude-haiku-4-5"}
+MODELS = {
+    "openai": "gpt-4o-mini",
+    "anthropic": "claude-haiku-4-5",
+    "gemini": "gemini-2.5-flash",
+    "bedrock": "amazon.nova-lite-v1:0",
+}
 """The models of the drafts whose prices are in the table."""
 
 

@@ -126,13 +126,16 @@ class Entry:
         elif self.model_prices:
             yield f"USD per million tokens sent, and received ({LOOKED_UP}):"
             for name, one in self.model_prices.items():
-                yield f"  {name:<{WIDTH}}{float(one.input):>6g}{float(one.output):>6g}"
+                yield f"  {name:<{WIDTH_OF_MODELS}}{float(one.input):>6g}{float(one.output):>6g}"
         elif self.task == LANGUAGE_MODEL:
             yield "a price by the model: input_price and output_price in [api]"
 
 
 WIDTH = 20
 """The column at which the second column of a list begins."""
+
+WIDTH_OF_MODELS = 24
+"""That of a list of models."""
 
 LANGUAGE_MODEL = "language model"
 """The task of those that are asked in words."""
@@ -243,7 +246,13 @@ ENTRIES = (
         variables=("ANTHROPIC_API_KEY",),
         models="claude",
     ),
-    Entry("gemini", f"{_MODELS}.gemini", LANGUAGE_MODEL, variables=("GEMINI_API_KEY",)),
+    Entry(
+        "gemini",
+        f"{_MODELS}.gemini",
+        LANGUAGE_MODEL,
+        variables=("GEMINI_API_KEY",),
+        models="gemini",
+    ),
     Entry(
         "azure-openai",
         f"{_MODELS}.azure_openai",
@@ -251,7 +260,13 @@ ENTRIES = (
         variables=("AZURE_OPENAI_API_KEY",),
         declared=True,
     ),
-    Entry("bedrock", f"{_MODELS}.bedrock", LANGUAGE_MODEL, **_AWS),  # type: ignore[arg-type]
+    Entry(
+        "bedrock",
+        f"{_MODELS}.bedrock",
+        LANGUAGE_MODEL,
+        models="amazon.",
+        **_AWS,  # type: ignore[arg-type]
+    ),
 )
 
 CATALOGUE: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}

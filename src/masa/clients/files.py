@@ -6,10 +6,8 @@ whatever it names would be sent to the API.
 """
 
 import base64
-import io
 import os
 import stat
-import wave
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -63,7 +61,7 @@ class Files:
             if self.url(item) is None:
                 self._found(item)
             elif self._web is not None and not self._outside:
-                raise DataError(f"{self._where(item)} is a URL, which masa would fetch", hint=ALLOW)
+                raise DataError(f"{self.where(item)} is a URL, which masa would fetch", hint=ALLOW)
 
     def size(self, item: Item) -> int:
         """Give the bytes of the file about an item, or the most that it may have."""
@@ -101,26 +99,27 @@ class Files:
             found = path.stat()
         except (OSError, ValueError, RuntimeError) as exc:
             raise DataError(
-                f"{self._where(item)} is no file that can be read",
+                f"{self.where(item)} is no file that can be read",
                 hint=f"names are relative to the folder of the data, {folder}",
             ) from exc
         if not self._outside and not path.is_relative_to(folder):
-            raise DataError(f"{self._where(item)} lies outside the folder {folder}", hint=ALLOW)
+            raise DataError(f"{self.where(item)} lies outside the folder {folder}", hint=ALLOW)
         # A pipe or a device may never come to its end.
         if not stat.S_ISREG(found.st_mode) or not os.access(path, os.R_OK):
             raise DataError(
-                f"{self._where(item)} is not a file that can be read",
+                f"{self.where(item)} is not a file that can be read",
                 hint="give names of files",
             )
         if not 0 < found.st_size <= self._most:
             raise DataError(
-                f"{self._where(item)} has {found.st_size:,} bytes; "
+                f"{self.where(item)} has {found.st_size:,} bytes; "
                 f"the API takes 1 byte to {in_words(self._most)}",
                 hint="make the file smaller, or leave the row out of the data",
             )
         return path
 
-    def _where(self, item: Item) -> str:
+    def where(self, item: Item) -> str:
+        """Say where an item names its file."""
         return f"column {self.column!r}, row {item.place + 1:,}: {self.name(item)[:200]!r}"
 
 
@@ -150,33 +149,6 @@ def kind_of(content: bytes) -> str:
 def in_base64(content: bytes) -> str:
     """Write bytes as base64 text."""
     return base64.b64encode(content).decode()
-
-
-def samples_a_second(sound: bytes) -> int:
-    """Give how many samples a second a WAV file has; 16,000 where it does not say so.
-
-    >>> samples_a_second(b"")
-    16000
-    """
-    try:
-        with wave.open(io.BytesIO(sound)) as opened:
-            return int(opened.getframerate())
-    except (EOFError, ValueError, wave.Error, RuntimeError):
-        return 16_000
-
-
-def seconds(path: Path | None, longest: float) -> float:
-    """Give the length of a sound; `longest` where it cannot be told, which is the most it may be.
-
-    Only WAV files say how long they are at their beginning.
-    """
-    if path is None:
-        return longest
-    try:
-        with wave.open(str(path)) as sound:
-            return float(sound.getnframes() / sound.getframerate())
-    except (OSError, EOFError, ValueError, ZeroDivisionError, wave.Error, RuntimeError):
-        return longest
 
 
 def only_column(inputs: tuple[str, ...], *, client: str, what: str) -> str:

@@ -113,7 +113,7 @@ class Tokens:
             raise ValueError("fewer tokens than none")
 
 
-def _per_minute(price: str, step: int, **more: str) -> Tariff:
+def _per_minute(price: str, step: str, **more: str) -> Tariff:
     return Tariff(Fraction(price), "minute", Fraction(60), Fraction(step), **more)  # type: ignore[arg-type]
 
 
@@ -155,7 +155,7 @@ TARIFFS: Mapping[str, Tariff] = {
     "facepp": Tariff(None, "call"),
     "google-speech": _per_minute(
         "0.016",
-        1,
+        "1",
         date=LOOKED_UP,
         source="cloud.google.com/speech-to-text/pricing, version 2, by the second",
     ),
@@ -169,9 +169,9 @@ TARIFFS: Mapping[str, Tariff] = {
     ),
     "ibm-speech": _per_minute(
         "0.02",
-        1,
+        "0.001",
         date="2023",
-        source="cloud.ibm.com, plan Plus; IBM rounds the sum of a month, not each call",
+        source="cloud.ibm.com, plan Plus; the sum of a month is rounded, not each call",
     ),
 }
 """By service. Looked up in stored copies of the pages named; check before you rely on one."""
@@ -199,9 +199,20 @@ MODELS: Mapping[str, TokenPrices] = {
     "claude-sonnet-4-5": _tokens("3", "15", "0.30", "3.75"),
     "claude-sonnet-4-6": _tokens("3", "15", "0.30", "3.75"),
     "claude-opus-5-5": _tokens("4", "20", "0.20", "5"),
+    "gemini-2.5-flash-lite": _tokens("0.10", "0.40", "0.01"),
+    "gemini-2.5-flash": _tokens("0.30", "2.50", "0.03"),
+    "gemini-2.5-pro": _tokens("1.25", "10", "0.125"),
+    "gemini-3.1-flash-lite": _tokens("0.25", "1.50"),
+    "amazon.nova-micro-v1:0": _tokens("0.035", "0.14", "0.00875"),
+    "amazon.nova-lite-v1:0": _tokens("0.06", "0.24", "0.015"),
+    "amazon.nova-pro-v1:0": _tokens("0.80", "3.20", "0.20"),
 }
 """US dollars per million tokens of prompts of usual length, by model, in stored copies of pages of
-the vendors and of others from 2026. A name with a date behind it is the same model."""
+the vendors and of others from 2026. A name with a date behind it is the same model, and on Amazon's
+Bedrock one with the region of a profile before it."""
+
+REGIONS = ("us.", "eu.", "apac.", "global.")
+"""With what the names of Bedrock's inference profiles begin."""
 
 
 def model_prices(model: str) -> TokenPrices | None:
@@ -212,6 +223,8 @@ def model_prices(model: str) -> TokenPrices | None:
     >>> model_prices("gpt-4o-mini-audio") is None
     True
     """
+    for region in REGIONS:
+        model = model.removeprefix(region)
     for name, prices in MODELS.items():
         rest = model.removeprefix(name)
         is_date = rest.replace("-", "").isdecimal() and len(rest.replace("-", "")) == 8

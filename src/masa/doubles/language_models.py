@@ -15,6 +15,9 @@ from masa.doubles.server import KEY, Double, Handler
 
 SHORT = {"positive": "pos", "negative": "neg", "neutral": "neu"}
 
+LOGPROB = -0.25
+"""The log-probability of every token that is written."""
+
 MANY = 40
 """So many tokens of a prompt are found in the cache from the second call on."""
 
@@ -145,8 +148,9 @@ class OpenAI(LanguageModel):
             message |= {"content": None, "refusal": said.text}
         choice = {"index": 0, "finish_reason": ended, "message": message, "logprobs": None}
         if body.get("logprobs"):
-            token = {"token": said.text, "logprob": -0.25, "bytes": None, "top_logprobs": []}
-            choice["logprobs"] = {"content": [token], "refusal": None}
+            more: dict[str, Any] = {"logprob": LOGPROB, "bytes": None, "top_logprobs": []}
+            tokens = [{"token": part, **more} for part in _written(said.text)]
+            choice["logprobs"] = {"content": tokens, "refusal": None}
         model = body.get("model") or request.match_info["deployment"]
         content = {
             "id": "chatcmpl-1",
@@ -316,8 +320,11 @@ class Gemini(LanguageModel):
                 "index": 0,
             }
             if how.get("responseLogprobs"):
-                token = {"token": said.text, "tokenId": 1, "logProbability": -0.25}
-                candidate["logprobsResult"] = {"chosenCandidates": [token]}
+                tokens = [
+                    {"token": part, "tokenId": 1, "logProbability": LOGPROB}
+                    for part in _written(said.text)
+                ]
+                candidate["logprobsResult"] = {"chosenCandidates": tokens}
             content["candidates"] = [candidate]
         billed = self.billed(counted, writing=False)
         return await self.answered(request, [text], lambda: web.json_response(content), billed)
@@ -354,7 +361,7 @@ class Bedrock(LanguageModel):
         if f"Credential={KEY}/" not in request.headers.get("Authorization", ""):
             self.refused([text], "wrong key")
             return self._error(403, "UnrecognizedClientException")
-        said = self.spoken(prompt, schema=False)
+        said = self.spoken(prompt, schema="outputConfig" in body)
         counted = self.counted(prompt, said.text)
         ended = {"length": "max_tokens", "filter": "content_filtered"}
         ended["prompt filter"] = "guardrail_intervened"
@@ -376,6 +383,11 @@ class Bedrock(LanguageModel):
 
 def _text_in(prompt: str) -> str:
     return prompt.rsplit("Text:\n", 1)[-1]
+
+
+def _written(text: str) -> list[str]:
+    """Split what a model said into tokens, with the spaces before them."""
+    return re.findall(r"\s*(?:\w+|[^\w\s])", text)
 
 
 def _tokens_in(text: str) -> list[str]:

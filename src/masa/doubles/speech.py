@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Sequence
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from aiohttp import web
@@ -19,10 +20,15 @@ def _heard(content: bytes, *, updated: bool) -> str:
     return "nothing" if found is None else found[0]
 
 
-def _seconds(content: bytes) -> Fraction:
-    """Give the length of a sound in whole seconds, as it is billed."""
+def _length(content: bytes) -> Fraction:
+    """Give the length of a sound in seconds."""
     samples = sound(content)
-    return Fraction(0 if samples is None else -(-len(samples) // RATE))
+    return Fraction(0 if samples is None else len(samples), RATE)
+
+
+def _seconds(content: bytes) -> Fraction:
+    """Give the whole seconds for which a sound is billed."""
+    return Fraction(ceil(_length(content)))
 
 
 class GoogleSpeech(Double):
@@ -173,7 +179,7 @@ class IbmSpeech(Double):
             self.refused([content], "invalid")
             said = "unable to transcode data stream application/octet-stream -> audio/l16"
             return web.json_response({"error": said, "code": 400}, status=400)
-        billed = _seconds(content) * Fraction("0.02") / 60
+        billed = _length(content) * Fraction("0.02") / 60
         return await self.answered(request, [content], lambda: self._answer(content), billed)
 
     def _answer(self, content: bytes) -> web.Response:

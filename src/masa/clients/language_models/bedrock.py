@@ -1,5 +1,6 @@
 """Amazon Bedrock: Converse, for every model that Amazon hosts."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ from masa.clients.language_models.model import LanguageModel, ModelOptions, Said
 from masa.clients.prices import Tokens
 from masa.clients.services.amazon_sdk import meaning, sdk_client
 from masa.clients.threads import in_a_thread
-from masa.errors import CallError, ConfigError, Failed
+from masa.errors import CallError, Failed
 
 ENDED = {
     "max_tokens": "cut off",
@@ -53,6 +54,11 @@ class Bedrock(LanguageModel):
         }
         if options.system is not None:
             request["system"] = [{"text": options.system}]
+        if options.structured:
+            # Amazon takes the schema as a text.
+            schema = {"name": "answer", "schema": json.dumps(self.schema())}
+            textual = {"type": "json_schema", "structure": {"jsonSchema": schema}}
+            request["outputConfig"] = {"textFormat": textual}
         return request | options.extra
 
     def most_received(self, request: dict[str, Any]) -> int:
@@ -96,7 +102,4 @@ def _tokens(usage: object) -> Tokens | None:
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> Bedrock:
     """Make the client from its options."""
-    given = model_options(BedrockOptions, argument, options, context)
-    if given.structured:
-        raise ConfigError("Converse cannot be held to a schema", hint="leave out structured = true")
-    return Bedrock(given, context)
+    return Bedrock(model_options(BedrockOptions, argument, options, context), context)

@@ -1,11 +1,11 @@
 """Google's Gemini: generateContent."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from masa.clients import Context
+from masa.clients.language_models.confidence import CONFIDENCE, Token, tokens_of
 from masa.clients.language_models.model import LanguageModel, ModelOptions, Said, model_options
 from masa.clients.prices import Tokens
 from masa.clients.secrets import (
@@ -67,6 +67,10 @@ class Gemini(LanguageModel):
         """Give what else makes answers comparable."""
         return {**super().sampling(), "seed": self._own.seed, "thinking": self._thinking()}
 
+    def how_read(self) -> dict[str, Any]:
+        """Say how answers are read, and of which tokens the confidence is."""
+        return {**super().how_read(), **(CONFIDENCE if self._own.logprobs else {})}
+
     def _thinking(self) -> dict[str, Any]:
         given = {
             "thinkingBudget": self._own.thinking_budget,
@@ -119,7 +123,7 @@ class Gemini(LanguageModel):
             candidate = content["candidates"][0]
             parts = (candidate.get("content") or {}).get("parts") or []
             text = "".join(part.get("text", "") for part in parts if not part.get("thought"))
-            return Said(text, _ended(candidate), version, tokens, _confidence(candidate))
+            return Said(text, _ended(candidate), version, tokens, _written(candidate))
         except (LookupError, TypeError, AttributeError) as exc:
             raise Failed("an answer without candidates") from exc
 
@@ -136,15 +140,10 @@ def _ended(candidate: Mapping[str, Any]) -> str:
     return "cut off" if reason == "MAX_TOKENS" else ""
 
 
-def _confidence(candidate: Mapping[str, Any]) -> float | None:
-    """Give the probability of the whole answer, if there is one."""
-    try:
-        tokens = [
-            float(one["logProbability"]) for one in candidate["logprobsResult"]["chosenCandidates"]
-        ]
-    except (LookupError, TypeError, ValueError, OverflowError):
-        return None
-    return math.exp(min(0.0, sum(tokens))) if tokens else None
+def _written(candidate: Mapping[str, Any]) -> tuple[Token, ...]:
+    """Give the tokens of an answer, if their log-probabilities were asked for."""
+    found = candidate.get("logprobsResult") or {}
+    return tokens_of(found.get("chosenCandidates"), "logProbability")
 
 
 def _tokens(usage: object) -> Tokens | None:

@@ -134,7 +134,7 @@ def mentions(text: str, names: Mapping[str, str]) -> list[Mention]:
 
 def _found(name: str, low: str) -> Iterator[re.Match[str]]:
     # There may be 1,000 names, most of them not in the text: looking is cheaper than compiling.
-    return re.finditer(_bounded(name), low) if name and name in low else iter(())
+    return re.finditer(bounded(name), low) if name and name in low else iter(())
 
 
 def ends_number(after: str) -> bool:
@@ -146,7 +146,8 @@ def ends_number(after: str) -> bool:
     return re.match(r"[.,]\d|\s*[/%]|-\d", after) is None
 
 
-def _bounded(name: str) -> str:
+def bounded(name: str) -> str:
+    """Give the pattern of a name that is not a part of another word or number."""
     if name.isdecimal():
         return rf"(?<![\w/])(?<!\d[.,-])(?<![-+]){re.escape(name)}(?!\w|[.,]\d|\s*[/%]|-\d)"
     return rf"(?<!\w){re.escape(name)}(?!\w)"

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field
 
 from masa.clients import Context
+from masa.clients.language_models.confidence import Token, confidence
 from masa.clients.language_models.reading import Reading, read, read_at, read_json, simplified
 from masa.clients.options import (
     QUERIES_ONLY,
@@ -97,7 +98,8 @@ class Said:
     """why it is not a whole answer: refused, filtered or cut off; else empty"""
     version: str | None = None
     tokens: Tokens | None = None
-    confidence: float | None = None
+    written: tuple[Token, ...] = ()
+    """the tokens of the text with their log-probabilities, where the provider gives them"""
 
 
 class Filtered(Rejected):
@@ -166,7 +168,7 @@ class LanguageModel(ABC):
             "parser": {
                 "structured": options.structured,
                 "labels": options.labels,
-                **self._how_read(),
+                **self.how_read(),
             },
             "labels": list(self.labels),
         }
@@ -184,7 +186,7 @@ class LanguageModel(ABC):
             cost = self._prices.cost(said.tokens)
         return Reply(
             reading.label,
-            said.confidence,
+            confidence(said.written, reading.label, self._label_of),
             said.version,
             cost,
             unread=reading.unread,
@@ -213,7 +215,7 @@ class LanguageModel(ABC):
         values = {"labels": ", ".join(self.labels), **values_of(item)}
         return str(filled(self._options.prompt, values))
 
-    def _how_read(self) -> dict[str, Any]:
+    def how_read(self) -> dict[str, Any]:
         """Say how answers are read: another way would look like another model."""
         if self._options.label is not None:
             return {"label": self._options.label}

@@ -1,12 +1,12 @@
 """OpenAI's chat completions and responses, and every endpoint that speaks like them."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
 from masa.clients import Context
+from masa.clients.language_models.confidence import CONFIDENCE, tokens_of
 from masa.clients.language_models.model import (
     Filtered,
     LanguageModel,
@@ -95,6 +95,10 @@ class ChatModel(LanguageModel):
         """Give what else makes answers comparable."""
         return {**super().sampling(), "seed": self._chat.seed}
 
+    def how_read(self) -> dict[str, Any]:
+        """Say how answers are read, and of which tokens the confidence is."""
+        return {**super().how_read(), **(CONFIDENCE if self._chat.logprobs else {})}
+
     def request(self, prompt: str) -> dict[str, Any]:
         """Write the body of the request."""
         options = self._chat
@@ -150,7 +154,7 @@ class ChatModel(LanguageModel):
             ended,
             self._version(content),
             _tokens(usage, "prompt", "completion"),
-            _confidence((choice.get("logprobs") or {}).get("content")),
+            tokens_of((choice.get("logprobs") or {}).get("content"), "logprob"),
         )
 
     def _version(self, content: Mapping[str, Any]) -> str | None:
@@ -228,7 +232,7 @@ class OpenAI(ChatModel):
             ended,
             self._version(content),
             _tokens(content.get("usage"), "input", "output"),
-            _confidence(logprobs),
+            tokens_of(logprobs, "logprob"),
         )
 
 
@@ -292,17 +296,6 @@ def _integer(value: object) -> int:
     if isinstance(value, int):
         return value
     return 0
-
-
-def _confidence(logprobs: Any) -> float | None:
-    """Return the probability of the whole answer, if the endpoint gives those of its tokens."""
-    try:
-        tokens = [float(token["logprob"]) for token in logprobs]
-    except (LookupError, TypeError, ValueError, OverflowError):
-        return None
-    if not tokens:
-        return None
-    return math.exp(min(0.0, sum(tokens)))
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> OpenAI:

@@ -20,6 +20,8 @@ class GoogleSpeechOptions(SpeechOptions, GoogleOptions):
     """where Google listens, such as eu"""
     model: str = "latest_short"
     """Google's name for the model"""
+    language: str = "en-US"
+    """that is spoken"""
 
 
 class GoogleSpeech(SpeechService):
@@ -54,7 +56,7 @@ class GoogleSpeech(SpeechService):
 
     async def ask(self, item: Item) -> Reply:
         """Ask what is said in one sound."""
-        content = await self.files.read(item)
+        content = await self.read(item)
         request = {"recognizer": self._recognizer, "config": self._config, "content": content}
         found = await called(self._sdk.recognize, request=request, timeout=self._options.timeout)
         best = [result.alternatives[0] for result in found.results if result.alternatives]
@@ -62,7 +64,7 @@ class GoogleSpeech(SpeechService):
         # 0 means that it is not set.
         surest = [alternative.confidence for alternative in best if alternative.confidence]
         confidence = min(surest) if surest and len(surest) == len(best) else None
-        cost = self.price(item)
+        cost = self.cost(item, content)
         if "total_billed_duration" in found.metadata and self.priced:
             cost = self.tariff.cost(found.metadata.total_billed_duration.total_seconds())
         return self.transcripts.read(transcript, confidence, cost=cost)

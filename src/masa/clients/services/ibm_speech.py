@@ -8,10 +8,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import Field
+
 from masa.clients import Context
 from masa.clients.options import checked
 from masa.clients.services.service import described
-from masa.clients.services.spoken import SpeechOptions, SpeechService
+from masa.clients.services.spoken import LONGEST, SpeechOptions, SpeechService
 from masa.clients.threads import in_a_thread
 from masa.errors import (
     CallError,
@@ -33,6 +35,8 @@ class IbmSpeechOptions(SpeechOptions):
 
     model: str = "en-US_Multimedia"
     """IBM's name for the model, which names the language, too"""
+    longest: float = Field(default=LONGEST, gt=0, le=36_000)
+    """seconds that a sound may last; longer ones are refused before anything is spent"""
 
 
 class IbmSpeech(SpeechService):
@@ -72,7 +76,7 @@ class IbmSpeech(SpeechService):
 
     async def ask(self, item: Item) -> Reply:
         """Ask what is said in one sound."""
-        content = await self.files.read(item)
+        content = await self.read(item)
         if len(content) < LEAST_BYTES:
             raise Rejected(f"a sound of less than {LEAST_BYTES} bytes", billed=False)
         try:
@@ -89,7 +93,7 @@ class IbmSpeech(SpeechService):
         except (LookupError, TypeError, ValueError, AttributeError) as exc:
             raise Failed("an answer without results") from exc
         confidence = min(surest) if surest else None
-        return self.transcripts.read(transcript, confidence, cost=self.price(item))
+        return self.transcripts.read(transcript, confidence, cost=self.cost(item, content))
 
     def _recognize(self, content: bytes) -> Any:
         return self._sdk.recognize(audio=content, model=self._options.model)

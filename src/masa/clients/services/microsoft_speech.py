@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from pydantic import Field
 
 from masa.clients import Context
-from masa.clients.files import kind_of, samples_a_second
+from masa.clients.files import kind_of
 from masa.clients.options import checked
 from masa.clients.secrets import (
     Secrets,
@@ -17,12 +17,16 @@ from masa.clients.secrets import (
 )
 from masa.clients.services.service import described
 from masa.clients.services.spoken import SpeechOptions, SpeechService
+from masa.clients.sounds import sound_of
 from masa.clients.web import Refusal, Web
 from masa.errors import CallError, ConfigError, Failed, Fatal, Rejected
 from masa.records import Item, Reply
 
 KEY = "AZURE_SPEECH_KEY"
 PATH = "/speech/recognition/conversation/cognitiveservices/v1"
+USUAL_RATE = 16_000
+"""Samples a second, where a file does not say how many it has."""
+
 NOTHING = ("NoMatch", "InitialSilenceTimeout", "BabbleTimeout")
 
 
@@ -35,6 +39,8 @@ class MicrosoftSpeechOptions(SpeechOptions):
     """another address; the key must then be declared"""
     key: str = f"${{{KEY}}}"
     """the key, as ${NAME}"""
+    language: str = "en-US"
+    """that is spoken"""
 
 
 class MicrosoftSpeech(SpeechService):
@@ -42,6 +48,7 @@ class MicrosoftSpeech(SpeechService):
 
     name = "microsoft-speech"
     most = 10_000_000
+    kinds = ("audio/wav", "audio/ogg")
 
     def __init__(self, options: MicrosoftSpeechOptions, context: Context) -> None:
         super().__init__(options, context)
@@ -63,16 +70,19 @@ class MicrosoftSpeech(SpeechService):
 
     async def ask(self, item: Item) -> Reply:
         """Ask what is said in one sound."""
-        content = await self.files.read(item)
-        kind = f"audio/wav; codecs=audio/pcm; samplerate={samples_a_second(content)}"
-        if kind_of(content) == "audio/ogg":
-            kind = "audio/ogg; codecs=opus"
+        content = await self.read(item)
+        cost = self.cost(item, content)
+        kind = "audio/ogg; codecs=opus"
+        if kind_of(content) == "audio/wav":
+            sound = sound_of(content)
+            rate = USUAL_RATE if sound is None else sound.samples_a_second
+            kind = f"audio/wav; codecs=audio/pcm; samplerate={rate}"
         headers = {**self._headers, "Content-Type": kind}
         response = await self._web.send("POST", self._url, headers=headers, data=content)
         try:
             status = response.content["RecognitionStatus"]
             if status in NOTHING:
-                return self.transcripts.read("", None, cost=self.price(item))
+                return self.transcripts.read("", None, cost=cost)
             if status != "Success":
                 raise Failed(f"the status {str(status)[:40]}")
             # They need not be sorted.
@@ -80,7 +90,7 @@ class MicrosoftSpeech(SpeechService):
             heard, confidence = str(surest["Lexical"]), float(surest["Confidence"])
         except (LookupError, TypeError, ValueError) as exc:
             raise Failed("an answer without what was recognised") from exc
-        return self.transcripts.read(heard, confidence, cost=self.price(item))
+        return self.transcripts.read(heard, confidence, cost=cost)
 
     async def close(self) -> None:
         """Close the connections."""
