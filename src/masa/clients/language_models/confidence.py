@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from masa.clients.language_models.mentions import bounded
 
-
 CONFIDENCE = {"confidence": "tokens of the label"}
-"""In the description of what makes answers comparable: another confidence would look like a change."""
+"""Part of what makes answers comparable: another way to count would look like a change."""
 
 
 class Token(NamedTuple):
