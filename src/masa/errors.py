@@ -1,5 +1,8 @@
 """The errors that masa raises: for users (MasaError), and for single calls (CallError)."""
 
+LONGEST_MESSAGE = 300
+"""The most characters of what is said about a call that gave no answer."""
+
 
 class MasaError(Exception):
     """Something that the user can fix.
@@ -59,13 +62,21 @@ class ApiError(MasaError):
 
 
 class CallError(Exception):
-    """One call gave no answer. Clients raise one of its subclasses.
+    r"""One call gave no answer. Clients raise one of its subclasses.
 
     The message is stored, so it must not contain any text of the user's. What is in `said` is
     only shown.
+
+    >>> str(CallError("HTTP 400 " + chr(0xD800)))
+    'HTTP 400 \\ud800'
     """
 
     said = ""
+
+    def __str__(self) -> str:
+        """Give the message as it can be stored and shown: part of it may be the API's own words."""
+        message = super().__str__()[:LONGEST_MESSAGE]
+        return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
 
 
 class Refused(CallError):

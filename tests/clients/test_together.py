@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 import masa
-from masa.clients.together import Together
+from masa.clients.together import NO_ROOM, NoRoom, Together
 from masa.errors import CallError
 from masa.records import Item, Reply
 from masa.runs.pace import Pace
@@ -79,3 +79,22 @@ def test_a_rate_counts_calls_and_not_the_items_in_them() -> None:
     assert round(turns[99], 1) <= 2.0
     late = sorted({round(turn, 1) for turn in turns})
     assert len(late) <= 6
+
+
+def test_what_has_no_room_in_a_call_is_in_the_next_one() -> None:
+    calls: list[list[int]] = []
+
+    async def call(batch: list[Item]) -> Sequence[Reply | CallError | NoRoom]:
+        calls.append([item.place for item in batch])
+        return [Reply(item.text) if place < 2 else NO_ROOM for place, item in enumerate(batch)]
+
+    found = play(call, items(5), 5)
+    assert calls == [[0, 1, 2, 3, 4], [2, 3, 4], [4]]
+    assert [reply.label for reply in found if isinstance(reply, Reply)] == list("01234")
+
+
+def test_a_client_that_has_room_for_nothing_is_not_asked_for_ever() -> None:
+    async def call(batch: list[Item]) -> Sequence[Reply | CallError | NoRoom]:
+        return [NO_ROOM for _ in batch]
+
+    assert all(isinstance(one, masa.Rejected) for one in play(call, items(3), 3))

@@ -83,6 +83,28 @@ def test_a_key_that_an_answer_uses_as_a_name_is_not_shown(server: Server) -> Non
     assert "result.label.***" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("https://other.example/{key}/v2?sig=abc#top", "https://other.example/***/v2"),
+        ("https://u:{key}@other.example/", "other.example/"),
+        ("/login?next={key}", "/login"),
+        ("https://[half", "no address"),
+    ],
+)
+@pytest.mark.parametrize("spelled", ["a+b/c&d=e", "a%2bb%2fc%26d%3de", "%61%2Bb%2Fc%26d%3De"])
+def test_where_a_server_redirects_to_is_shown_without_secrets(
+    location: str, shown: str, spelled: str
+) -> None:
+    secrets = Secrets(context(KEY="a+b/c&d=e"), URL)
+    secrets.fill("${KEY}")
+    web = Web(timeout=5, secrets=secrets)
+    with pytest.raises(masa.Fatal) as caught:
+        web._raise_for_status(302, {"Location": location.format(key=spelled)}, b"")
+    assert "a+b" not in caught.value.hint
+    assert caught.value.hint.endswith(shown)
+
+
 ASLEEP = """
 import asyncio, sys
 sys.path.insert(0, sys.argv[2])

@@ -24,7 +24,7 @@ class Tariff:
     per: Fraction = Fraction(1)
     """the quantity in a unit"""
     step: Fraction = Fraction(1)
-    """what the quantity is rounded up to a multiple of"""
+    """what the quantity is rounded up to a multiple of; 0 where it is not"""
     least: Fraction = Fraction(0)
     """the smallest quantity that is billed"""
     currency: str = "USD"
@@ -38,8 +38,9 @@ class Tariff:
         >>> float(Tariff(Fraction(1), "100 characters", Fraction(100), Fraction(100)).billed(101))
         200.0
         """
-        steps = ceil(Fraction(quantity) / self.step)
-        return max(steps * self.step, self.least)
+        exact = Fraction(quantity)
+        rounded = ceil(exact / self.step) * self.step if self.step else exact
+        return max(rounded, self.least)
 
     def cost(self, quantity: float) -> int:
         """Give what a quantity costs, in billionths rounded up; 0 without a price."""
@@ -169,7 +170,7 @@ TARIFFS: Mapping[str, Tariff] = {
     ),
     "ibm-speech": _per_minute(
         "0.02",
-        "0.001",
+        "0",
         date="2023",
         source="cloud.ibm.com, plan Plus; the sum of a month is rounded, not each call",
     ),
@@ -211,8 +212,9 @@ MODELS: Mapping[str, TokenPrices] = {
 the vendors and of others from 2026. A name with a date behind it is the same model, and on Amazon's
 Bedrock one with the region of a profile before it."""
 
-REGIONS = ("us.", "eu.", "apac.", "global.")
-"""With what the names of Bedrock's inference profiles begin."""
+REGIONS = ("us.", "global.")
+"""With what the names of those of Bedrock's inference profiles begin that cost what a model does
+in the United States."""
 
 
 def model_prices(model: str) -> TokenPrices | None:

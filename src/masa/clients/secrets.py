@@ -47,8 +47,7 @@ class Secrets:
         """Replace each value that was filled in by ***, also where it is quoted or escaped."""
         # The longest first: one value may be part of another.
         for value in sorted(self._used, key=len, reverse=True):
-            in_urls = {quote(value), quote_plus(value), quote(value, safe="")}
-            for form in {value, *in_urls, *_in_json(value)}:
+            for form in {value, *_in_urls(value), *_in_json(value)}:
                 text = text.replace(form, "***")
         return text
 
@@ -95,6 +94,13 @@ def with_own_keys(
         return context
     keys = {name: os.environ.get(name, "") for name in names if name not in context.environment}
     return replace(context, environment={**context.environment, **keys})
+
+
+def _in_urls(value: str) -> set[str]:
+    """Return a value as it may be written inside a URL."""
+    forms = {quote(value), quote_plus(value), quote(value, safe="")}
+    small = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in forms}
+    return forms | small
 
 
 def _in_json(value: str) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from enum import Enum
+from typing import Final, Literal
 
 from masa.errors import CallError, Failed, MasaError, Rejected
 from masa.records import Item, Reply
@@ -9,7 +11,17 @@ from masa.records import Item, Reply
 GATHER = 0.005
 """Seconds that a call waits for more items."""
 
-CallForAll = Callable[[list[Item]], Awaitable[Sequence[Reply | CallError]]]
+
+class _Outcome(Enum):
+    NO_ROOM = "no room"
+
+
+NO_ROOM: Final = _Outcome.NO_ROOM
+"""In place of a reply: the item did not fit into the call and belongs into another one."""
+
+NoRoom = Literal[_Outcome.NO_ROOM]
+
+CallForAll = Callable[[list[Item]], Awaitable[Sequence[Reply | CallError | NoRoom]]]
 """Sends one call about some items; gives a reply or an error for each, or raises for all."""
 
 
@@ -53,15 +65,20 @@ class Together:
     async def _settle(self, asked: list[tuple[Item, "asyncio.Future[Reply]"]]) -> None:
         """Send one call and give each item what came back about it."""
         outcomes = await self._outcomes([item for item, _ in asked])
-        for (_, reply), outcome in zip(asked, outcomes, strict=True):
+        others = []
+        for (item, reply), outcome in zip(asked, outcomes, strict=True):
             if reply.done():  # Nobody waits for it any more.
                 continue
-            if isinstance(outcome, Reply):
+            if outcome is NO_ROOM:
+                others.append((item, reply))
+            elif isinstance(outcome, Reply):
                 reply.set_result(outcome)
             else:
                 reply.set_exception(outcome)
+        if others:
+            self._start(others)
 
-    async def _outcomes(self, items: list[Item]) -> Sequence[Reply | BaseException]:
+    async def _outcomes(self, items: list[Item]) -> Sequence[Reply | BaseException | NoRoom]:
         try:
             outcomes = await self._call(items)
         except Rejected as exc:
@@ -73,7 +90,7 @@ class Together:
         except Exception as exc:
             # Each item gets an error of its own: a traceback grows wherever one is raised.
             return [_copy(exc) for _ in items]
-        if len(outcomes) != len(items):
+        if len(outcomes) != len(items) or all(outcome is NO_ROOM for outcome in outcomes):
             return [Rejected("not one answer for each item of a batch") for _ in items]
         return outcomes
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -220,14 +220,24 @@ class Web:
         if status >= 500 or status in (408, 409, 425):
             raise Failed(f"HTTP {status}", retry_after=after)
         if status in HOPELESS or 300 <= status < 400:
-            target = self._secrets.hide(headers.get("Location", "nowhere"))
-            hint = HOPELESS.get(status, f"it redirects to {target}")
+            hint = HOPELESS.get(status) or self._target(headers.get("Location", ""))
             if shown:
                 hint += f" The server said: {shown}"
             # A key that does not work for one item hardly works for another.
             others = 1 if status in (401, 402) else 4
             raise Fatal(f"HTTP {status}", hint=hint, unless_answered=True, others=others)
         raise Rejected(f"HTTP {status}", said=shown)
+
+    def _target(self, location: str) -> str:
+        """Say where a server redirects to, without what may be a secret in another spelling."""
+        try:
+            target = urlsplit(location)
+            host = target.netloc.rpartition("@")[2]
+        except ValueError:
+            return "it redirects to what is no address"
+        scheme = f"{target.scheme}://" if target.scheme and host else ""
+        where = self._secrets.hide(f"{scheme}{host}{unquote(target.path)}")
+        return f"it redirects to {' '.join(where.split())[:200] or 'nowhere'}"
 
 
 def _json_or_none(content: bytes) -> Any:

@@ -18,6 +18,7 @@ from masa.clients.secrets import (
     refuse_literal_secrets,
     with_own_keys,
 )
+from masa.clients.unreadable import UNREADABLE
 from masa.clients.web import Refusal, Web
 from masa.errors import CallError, Failed, Fatal, Refused
 
@@ -100,7 +101,7 @@ class Anthropic(LanguageModel):
             version = self.hide(str(content["model"])) or None
             ended = ENDED.get(str(content.get("stop_reason")), "")
             return Said("".join(parts), ended, version, _tokens(content.get("usage")))
-        except (LookupError, TypeError, AttributeError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without content") from exc
 
     async def close(self) -> None:
@@ -117,7 +118,7 @@ def _tokens(usage: object) -> Tokens | None:
         written = int(usage.get("cache_creation_input_tokens") or 0)
         sent = int(usage["input_tokens"]) + cached + written
         return Tokens(sent, int(usage["output_tokens"]), cached, written)
-    except (LookupError, TypeError, ValueError, OverflowError):
+    except UNREADABLE:
         return None
 
 

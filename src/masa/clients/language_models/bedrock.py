@@ -6,10 +6,15 @@ from typing import Any
 
 from masa.clients import Context
 from masa.clients.language_models.model import LanguageModel, ModelOptions, Said, model_options
+from masa.clients.options import QUERIES_ONLY
 from masa.clients.prices import Tokens
 from masa.clients.services.amazon_sdk import meaning, sdk_client
 from masa.clients.threads import in_a_thread
-from masa.errors import CallError, Failed
+from masa.clients.unreadable import UNREADABLE
+from masa.errors import CallError, ConfigError, Failed
+
+PRICED = ("us-east-", "us-west-")
+"""Regions that have the prices of the table; elsewhere the same tokens cost more."""
 
 ENDED = {
     "max_tokens": "cut off",
@@ -35,6 +40,14 @@ class Bedrock(LanguageModel):
         super().__init__(options, context)
         self._own = options
         self._sdk = sdk_client("bedrock-runtime", region=options.region, timeout=options.timeout)
+        region = str(self._sdk.meta.region_name)
+        if options.price is None and options.input_price is None and not region.startswith(PRICED):
+            raise ConfigError(
+                f"[api] does not say what tokens cost in {region}",
+                hint="masa's table has the prices of regions of the United States: set "
+                "input_price and output_price (money per million tokens), or "
+                f'price = "{QUERIES_ONLY}"',
+            )
 
     @property
     def address(self) -> str:
@@ -79,7 +92,7 @@ class Bedrock(LanguageModel):
             ]
             ended = ENDED.get(str(found.get("stopReason")), "")
             return Said("".join(parts), ended, None, _tokens(found.get("usage")))
-        except (LookupError, TypeError, AttributeError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without a message") from exc
 
     async def close(self) -> None:
@@ -96,7 +109,7 @@ def _tokens(usage: object) -> Tokens | None:
         written = int(usage.get("cacheWriteInputTokens") or 0)
         sent = int(usage["inputTokens"]) + cached + written
         return Tokens(sent, int(usage["outputTokens"]), cached, written)
-    except (LookupError, TypeError, ValueError, OverflowError):
+    except UNREADABLE:
         return None
 
 

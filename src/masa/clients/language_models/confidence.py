@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from masa.clients.language_models.mentions import bounded
+from masa.clients.unreadable import UNREADABLE
 
 CONFIDENCE = {"confidence": "tokens of the label"}
 """Part of what makes answers comparable: another way to count would look like a change."""
@@ -29,7 +30,7 @@ def tokens_of(given: Any, logprob: str) -> tuple[Token, ...]:
     """
     try:
         return tuple(Token(str(one["token"]), float(one[logprob])) for one in given)
-    except (LookupError, TypeError, ValueError, OverflowError):
+    except UNREADABLE:
         return ()
 
 

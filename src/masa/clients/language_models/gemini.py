@@ -15,6 +15,7 @@ from masa.clients.secrets import (
     with_own_keys,
 )
 from masa.clients.services.google_sdk import of_status
+from masa.clients.unreadable import UNREADABLE
 from masa.clients.web import Refusal, Web
 from masa.errors import CallError, Failed
 
@@ -124,7 +125,7 @@ class Gemini(LanguageModel):
             parts = (candidate.get("content") or {}).get("parts") or []
             text = "".join(part.get("text", "") for part in parts if not part.get("thought"))
             return Said(text, _ended(candidate), version, tokens, _written(candidate))
-        except (LookupError, TypeError, AttributeError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without candidates") from exc
 
     async def close(self) -> None:
@@ -156,7 +157,7 @@ def _tokens(usage: object) -> Tokens | None:
             int(usage.get("candidatesTokenCount") or 0) + int(usage.get("thoughtsTokenCount") or 0),
             cached=int(usage.get("cachedContentTokenCount") or 0),
         )
-    except (LookupError, TypeError, ValueError, OverflowError):
+    except UNREADABLE:
         return None
 
 

@@ -23,6 +23,7 @@ from masa.clients.secrets import (
     refuse_literal_secrets,
     with_own_keys,
 )
+from masa.clients.unreadable import UNREADABLE
 from masa.clients.web import Refusal, Web
 from masa.errors import CallError, Failed, Fatal, Refused
 
@@ -133,7 +134,7 @@ class ChatModel(LanguageModel):
         _refuse_errors(response.content)
         try:
             return self._found(response.content)
-        except (LookupError, TypeError, AttributeError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without choices") from exc
 
     async def close(self) -> None:
@@ -288,7 +289,7 @@ def _tokens(usage: object, sent: str, received: str) -> Tokens | None:
             int(usage[f"{received}_tokens"]),
             cached=int(details.get("cached_tokens") or 0),
         )
-    except (LookupError, TypeError, ValueError, OverflowError, AttributeError):
+    except UNREADABLE:
         return None
 
 

@@ -15,6 +15,7 @@ from masa.clients.services.service import (
 )
 from masa.clients.threads import in_a_thread
 from masa.clients.together import Together
+from masa.clients.unreadable import UNREADABLE
 from masa.errors import CallError, Failed, Rejected
 from masa.records import Item, Reply
 
@@ -92,7 +93,7 @@ class AmazonComprehend(Service):
                 outcomes[error["Index"]] = of_code(code, status, said)
             for one in found.get("ResultList", []):
                 outcomes[one["Index"]] = self._read_or_error(one, items[one["Index"]])
-        except (LookupError, TypeError, AttributeError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without the places of the texts") from exc
         return outcomes
 
@@ -114,7 +115,7 @@ class AmazonComprehend(Service):
         try:
             said = str(found["Sentiment"]).lower()
             scores = {name.lower(): float(score) for name, score in found["SentimentScore"].items()}
-        except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without a sentiment") from exc
         if self._options.known_labels_only and scores:
             said = self.names.among(scores, self._labels)

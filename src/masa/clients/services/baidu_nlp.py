@@ -21,6 +21,7 @@ from masa.clients.services.service import (
     described,
     text_column,
 )
+from masa.clients.unreadable import UNREADABLE
 from masa.clients.web import Web
 from masa.errors import CallError, Failed, Fatal, Refused, Rejected
 from masa.records import Item, Reply
@@ -134,12 +135,12 @@ class BaiduNlp(Service):
         had_one = self._token_ends > 0.0
         try:
             content = (await self._web.send("POST", url, headers={})).content
-            token, seconds = content["access_token"], float(content["expires_in"])
+            token, seconds = str(content["access_token"]), float(content["expires_in"])
         except (Rejected, Fatal) as exc:
             raise _no_entry(exc) from exc
         except Failed as exc:
             raise Failed(f"no token: {exc}", billed=False) from exc
-        except (LookupError, TypeError, ValueError) as exc:
+        except UNREADABLE as exc:
             if had_one:
                 raise Failed("no token", billed=False) from exc
             raise _no_entry(exc) from exc
@@ -155,7 +156,7 @@ class BaiduNlp(Service):
                 "positive": float(found["positive_prob"]),
                 "negative": float(found["negative_prob"]),
             }
-        except (LookupError, TypeError, ValueError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without a sentiment", billed=False) from exc
         if self._options.known_labels_only:
             said = self.names.among(scores, self._labels)
@@ -176,6 +177,8 @@ def _error(content: Any) -> CallError | None:
         return None
     code = content["error_code"]
     named = f"error {code}"
+    if not isinstance(code, int):
+        return Failed("an error without a code", billed=False)
     if code in TOO_FAST:
         return Refused(named)
     if code in TOKEN_INVALID:

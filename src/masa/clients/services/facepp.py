@@ -21,6 +21,7 @@ from masa.clients.services.service import (
     best,
     described,
 )
+from masa.clients.unreadable import UNREADABLE
 from masa.clients.web import Refusal, Web
 from masa.errors import CallError, Failed, Fatal, Refused, Rejected
 from masa.records import Item, Reply
@@ -79,10 +80,10 @@ class Facepp(FileService):
             faces = response.content["faces"]
             if not faces:
                 return Reply(self._options.nothing, cost=cost)
-            shares = faces[0]["attributes"]["emotion"]
+            shares = max(faces, key=_size)["attributes"]["emotion"]
             scores = {str(name): float(share) / 100 for name, share in shares.items()}
             said = best(scores)
-        except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without emotions") from exc
         return self.reply(said, scores[said], scores, cost=cost)
 
@@ -90,6 +91,12 @@ class Facepp(FileService):
         """Close the connections."""
         await self._web.close()
         await super().close()
+
+
+def _size(face: Mapping[str, Any]) -> float:
+    """Give the area of the box around a face; none for one that was not looked at."""
+    box = face.get("face_rectangle") or {}
+    return float(box.get("width", 0)) * float(box.get("height", 0)) if "attributes" in face else -1
 
 
 def _meaning(found: Refusal) -> CallError | None:

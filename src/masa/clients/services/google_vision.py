@@ -9,7 +9,7 @@ from masa.clients import Context
 from masa.clients.options import checked
 from masa.clients.services.google_sdk import GoogleOptions, called, missing, of_status, sdk_client
 from masa.clients.services.service import FileOptions, FileService, Names, described
-from masa.clients.together import Together
+from masa.clients.together import NO_ROOM, NoRoom, Together
 from masa.errors import CallError, Failed
 from masa.records import Item, Reply
 
@@ -27,6 +27,9 @@ POSSIBLE = 3
 """The least likelihood that counts: POSSIBLE. Below it the face shows none of the four."""
 
 MOST_TOGETHER = 16
+
+MOST_FACES = 10
+"""How many faces of an image Google is asked for: it does not say that the largest is the first."""
 
 MOST_REQUEST = 7_000_000
 """The most bytes of images in one call: it may have 10 MB, and base64 adds a third."""
@@ -75,11 +78,14 @@ class GoogleVision(FileService):
         self._sdk.transport.close()
         await super().close()
 
-    async def _ask_together(self, items: list[Item]) -> Sequence[Reply | CallError]:
+    async def _ask_together(self, items: list[Item]) -> Sequence[Reply | CallError | NoRoom]:
         images: list[Any] = []
-        outcomes: list[Reply | CallError | None] = []
+        outcomes: list[Reply | CallError | NoRoom | None] = []
         size = 0
         for item in items:
+            if size > MOST_REQUEST:
+                outcomes.append(NO_ROOM)
+                continue
             try:
                 image = await self._image(item)
             except CallError as exc:
@@ -87,23 +93,28 @@ class GoogleVision(FileService):
                 continue
             size += len(image.content)
             if images and size > MOST_REQUEST:
-                outcomes.append(Failed("too many large images for one call", billed=False))
-                size -= len(image.content)
+                outcomes.append(NO_ROOM)
                 continue
             images.append(image)
             outcomes.append(None)
         if not images:
             return [outcome for outcome in outcomes if outcome is not None]
-        feature = self._api.Feature(type_=self._api.Feature.Type.FACE_DETECTION, max_results=1)
-        requests = [
-            self._api.AnnotateImageRequest(image=image, features=[feature]) for image in images
-        ]
-        found = await called(
-            self._sdk.batch_annotate_images, requests=requests, timeout=self._options.timeout
-        )
-        answers = iter(found.responses)
+        answers = iter(await self._faces_of(images))
         asked = zip(items, outcomes, strict=True)
         return [outcome or self._read(next(answers, None), item) for item, outcome in asked]
+
+    async def _faces_of(self, images: Sequence[Any]) -> Sequence[Any]:
+        """Send one call about some images."""
+        kind = self._api.Feature.Type.FACE_DETECTION
+        feature = self._api.Feature(type_=kind, max_results=MOST_FACES)
+        found = await called(
+            self._sdk.batch_annotate_images,
+            requests=[
+                self._api.AnnotateImageRequest(image=image, features=[feature]) for image in images
+            ],
+            timeout=self._options.timeout,
+        )
+        return list(found.responses)
 
     async def _image(self, item: Item) -> Any:
         """Make what is sent: the bytes of a file, or a URL that Google fetches."""
@@ -120,14 +131,25 @@ class GoogleVision(FileService):
         cost = self.price(item)
         if not answer.face_annotations:
             return Reply(self._options.nothing, cost=cost)
-        face = answer.face_annotations[0]
+        face = max(answer.face_annotations, key=_size)
         likely = {name: int(getattr(face, field)) for name, field in LIKELIHOODS.items()}
+        if not any(likely.values()):
+            return Failed("an answer without emotions")
         said = max(likely, key=lambda name: likely[name])
         if likely[said] < POSSIBLE:
             said = "neutral"
         # A level from 1 to 5, not a probability. What Google is sure of is the face.
         levels = {name: level / 5 for name, level in likely.items()}
         return self.reply(said, levels.get(said), levels, cost=cost)
+
+
+def _size(face: Any) -> int:
+    """Give the area of the box around a face."""
+    corners = face.bounding_poly.vertices
+    if not corners:
+        return 0
+    wide, high = [corner.x for corner in corners], [corner.y for corner in corners]
+    return int((max(wide) - min(wide)) * (max(high) - min(high)))
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> GoogleVision:

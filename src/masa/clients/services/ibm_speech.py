@@ -15,6 +15,7 @@ from masa.clients.options import checked
 from masa.clients.services.service import described
 from masa.clients.services.spoken import LONGEST, SpeechOptions, SpeechService
 from masa.clients.threads import in_a_thread
+from masa.clients.unreadable import UNREADABLE
 from masa.errors import (
     CallError,
     ConfigError,
@@ -90,7 +91,7 @@ class IbmSpeech(SpeechService):
             best = [one["alternatives"][0] for one in found.get("results") or [] if one["final"]]
             transcript = " ".join(alternative["transcript"].strip() for alternative in best)
             surest = [float(one["confidence"]) for one in best if "confidence" in one]
-        except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without results") from exc
         confidence = min(surest) if surest else None
         return self.transcripts.read(transcript, confidence, cost=self.cost(item, content))

@@ -17,6 +17,7 @@ from masa.clients.services.service import (
     best,
     described,
 )
+from masa.clients.unreadable import UNREADABLE
 from masa.clients.web import Refusal, Web
 from masa.errors import CallError, Failed, Fatal, Refused, Rejected
 from masa.records import Item, Reply
@@ -76,7 +77,7 @@ class MicrosoftFace(FileService):
                 str(name): float(score) for name, score in face["faceAttributes"]["emotion"].items()
             }
             said = best(scores)
-        except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without emotions") from exc
         version = face.get("recognitionModel")
         return self.reply(

@@ -18,6 +18,7 @@ from masa.clients.secrets import (
 from masa.clients.services.service import described
 from masa.clients.services.spoken import SpeechOptions, SpeechService
 from masa.clients.sounds import sound_of
+from masa.clients.unreadable import UNREADABLE
 from masa.clients.web import Refusal, Web
 from masa.errors import CallError, ConfigError, Failed, Fatal, Rejected
 from masa.records import Item, Reply
@@ -88,7 +89,7 @@ class MicrosoftSpeech(SpeechService):
             # They need not be sorted.
             surest = max(response.content["NBest"], key=lambda one: float(one["Confidence"]))
             heard, confidence = str(surest["Lexical"]), float(surest["Confidence"])
-        except (LookupError, TypeError, ValueError) as exc:
+        except UNREADABLE as exc:
             raise Failed("an answer without what was recognised") from exc
         return self.transcripts.read(heard, confidence, cost=cost)
 
