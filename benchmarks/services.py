@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -126,9 +125,13 @@ def _costs() -> Iterator[Sequence[object]]:
 
 
 def _both(one: int) -> tuple[str, str]:
-    return tuple(  # type: ignore[return-value]
-        f"{float(Fraction(calls * one, BILLION)):.2f}" for calls in (BASELINE, ASSESSED)
-    )
+    return _money(BASELINE * one), _money(ASSESSED * one)
+
+
+def _money(billionths: int) -> str:
+    """Write an amount to the hundredth, and a small one to the thousandth."""
+    amount = billionths / BILLION
+    return f"{amount:.2f}" if amount >= 0.1 else f"{amount:.3f}"
 
 
 def _yes(true: bool) -> str:
