@@ -28,7 +28,9 @@ Price = Annotated[int | Literal["queries-only"] | None, BeforeValidator(_price)]
 class OptionsModel(BaseModel):
     """A frozen model that refuses unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False
+    )
 
 
 def whole_price(price: int | str | None) -> int:

@@ -6,13 +6,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from masa.errors import Rejected
+from masa.clients.deadline import deadline
+from masa.errors import Failed, Rejected
 
 T = TypeVar("T")
 
 
-async def in_a_thread(function: Callable[..., T], *given: Any) -> T:
-    """Call a function in a thread of its own, which does not keep the program from ending."""
+async def in_a_thread(function: Callable[..., T], *given: Any, timeout: float | None = None) -> T:
+    """Call a function in a thread of its own, which does not keep the program from ending.
+
+    After `timeout` seconds it is not waited for any more: packages have limits for the parts of an
+    answer, and none for the whole.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -39,4 +44,10 @@ async def in_a_thread(function: Callable[..., T], *given: Any) -> T:
             loop.call_soon_threadsafe(settle, answer, raised)
 
     threading.Thread(target=work, name="masa-api", daemon=True).start()
-    return await done
+    if timeout is None:
+        return await done
+    try:
+        async with deadline(timeout):
+            return await done
+    except TimeoutError as exc:
+        raise Failed(f"no answer in {timeout:g} s") from exc

@@ -240,6 +240,16 @@ class Web:
         return f"it redirects to {' '.join(where.split())[:200] or 'nowhere'}"
 
 
+def redirected() -> Fatal:
+    """Say that an address leads to another one, to which no key or input is sent."""
+    return Fatal(
+        "the address redirects to another one",
+        hint="write the other address in [api], if it is the right one",
+        unless_answered=True,
+        billed=False,
+    )
+
+
 def _json_or_none(content: bytes) -> Any:
     with suppress(ValueError, RecursionError):
         return json.loads(content)

@@ -8,10 +8,9 @@ from masa.clients import Context
 from masa.clients.language_models.model import LanguageModel, ModelOptions, Said, model_options
 from masa.clients.options import QUERIES_ONLY
 from masa.clients.prices import Tokens
-from masa.clients.services.amazon_sdk import meaning, sdk_client
-from masa.clients.threads import in_a_thread
+from masa.clients.services.amazon_sdk import called, sdk_client
 from masa.clients.unreadable import UNREADABLE
-from masa.errors import CallError, ConfigError, Failed
+from masa.errors import ConfigError, Failed
 
 PRICED = ("us-east-", "us-west-")
 """Regions that have the prices of the table; elsewhere the same tokens cost more."""
@@ -80,12 +79,7 @@ class Bedrock(LanguageModel):
 
     async def said(self, request: dict[str, Any]) -> Said:
         """Send a request and read what the model said."""
-        try:
-            found = await in_a_thread(lambda: self._sdk.converse(**request))
-        except CallError:
-            raise
-        except Exception as exc:
-            raise meaning(exc) from exc
+        found = await called(self._sdk.converse, timeout=self._own.timeout, **request)
         try:
             parts = [
                 part["text"] for part in found["output"]["message"]["content"] if "text" in part

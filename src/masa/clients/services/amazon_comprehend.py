@@ -5,7 +5,7 @@ from typing import Any
 
 from masa.clients import Context
 from masa.clients.options import checked
-from masa.clients.services.amazon_sdk import meaning, of_code, sdk_client
+from masa.clients.services.amazon_sdk import called, of_code, sdk_client
 from masa.clients.services.service import (
     Names,
     Service,
@@ -13,7 +13,6 @@ from masa.clients.services.service import (
     described,
     text_column,
 )
-from masa.clients.threads import in_a_thread
 from masa.clients.together import Together
 from masa.clients.unreadable import UNREADABLE
 from masa.errors import CallError, Failed, Rejected
@@ -69,8 +68,11 @@ class AmazonComprehend(Service):
         _refuse_impossible(item.text)
         if self._options.together:
             return await self._together.ask(item)
-        found = await self._called(
-            self._sdk.detect_sentiment, Text=item.text, LanguageCode=self._options.language
+        found = await called(
+            self._sdk.detect_sentiment,
+            timeout=self._options.timeout,
+            Text=item.text,
+            LanguageCode=self._options.language,
         )
         return self._read(found, item)
 
@@ -80,8 +82,9 @@ class AmazonComprehend(Service):
 
     async def _ask_together(self, items: list[Item]) -> Sequence[Reply | CallError]:
         """Ask about several texts in one call; some of them may fail alone."""
-        found = await self._called(
+        found = await called(
             self._sdk.batch_detect_sentiment,
+            timeout=self._options.timeout,
             TextList=[item.text for item in items],
             LanguageCode=self._options.language,
         )
@@ -96,14 +99,6 @@ class AmazonComprehend(Service):
         except UNREADABLE as exc:
             raise Failed("an answer without the places of the texts") from exc
         return outcomes
-
-    async def _called(self, operation: Any, **given: Any) -> Any:
-        try:
-            return await in_a_thread(lambda: operation(**given))
-        except CallError:
-            raise
-        except Exception as exc:
-            raise meaning(exc) from exc
 
     def _read_or_error(self, found: Mapping[str, Any], item: Item) -> Reply | CallError:
         try:

@@ -1,8 +1,18 @@
 """Amazon's package: a client that asks once, and what its errors mean."""
 
+from collections.abc import Callable
 from typing import Any
 
-from masa.errors import CallError, Failed, Fatal, MissingPackageError, Refused, Rejected
+from masa.clients.threads import in_a_thread
+from masa.errors import (
+    CallError,
+    ConfigError,
+    Failed,
+    Fatal,
+    MissingPackageError,
+    Refused,
+    Rejected,
+)
 
 THROTTLED = {
     "ThrottlingException",
@@ -44,7 +54,7 @@ def sdk_client(service: str, *, region: str | None, timeout: float, at_once: int
     try:
         import boto3
         from botocore.config import Config
-        from botocore.exceptions import BotoCoreError
+        from botocore.exceptions import BotoCoreError, NoRegionError
     except ImportError as exc:
         raise MissingPackageError("Amazon's services need boto3", hint=EXTRA) from exc
     once = Config(
@@ -55,12 +65,22 @@ def sdk_client(service: str, *, region: str | None, timeout: float, at_once: int
     )
     try:
         return boto3.session.Session(region_name=region).client(service, config=once)
-    except BotoCoreError as exc:
-        raise Fatal(
-            f"Amazon's package: {type(exc).__name__}",
+    except (BotoCoreError, ValueError) as exc:
+        what = "knows no region" if isinstance(exc, NoRegionError) else f"cannot use {region!r}"
+        raise ConfigError(
+            f"Amazon's package {what}",
             hint='set region in [api], such as "us-east-1", or AWS_DEFAULT_REGION',
-            billed=False,
         ) from exc
+
+
+async def called(operation: Callable[..., Any], *, timeout: float, **given: Any) -> Any:
+    """Call an operation of Amazon's package; raise a CallError where there is no answer."""
+    try:
+        return await in_a_thread(lambda: operation(**given), timeout=timeout)
+    except CallError:
+        raise
+    except Exception as exc:
+        raise meaning(exc) from exc
 
 
 def meaning(exc: Exception) -> CallError:

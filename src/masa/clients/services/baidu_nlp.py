@@ -157,7 +157,7 @@ class BaiduNlp(Service):
                 "negative": float(found["negative_prob"]),
             }
         except UNREADABLE as exc:
-            raise Failed("an answer without a sentiment", billed=False) from exc
+            raise Failed("an answer without a sentiment") from exc
         if self._options.known_labels_only:
             said = self.names.among(scores, self._labels)
         return self.reply(said, confidence, scores, cost=self.price(item))

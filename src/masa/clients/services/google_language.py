@@ -7,7 +7,7 @@ from pydantic import Field
 
 from masa.clients import Context
 from masa.clients.options import checked
-from masa.clients.services.google_sdk import GoogleOptions, called, missing, sdk_client
+from masa.clients.services.google_sdk import GoogleOptions, Sdk, missing
 from masa.clients.services.service import (
     Names,
     Service,
@@ -45,7 +45,13 @@ class GoogleLanguage(Service):
             raise missing(exc, self.name) from exc
         self._options = options
         self._api = language_v2
-        self._sdk = sdk_client(language_v2.LanguageServiceClient, options, context, host=HOST)
+        self._sdk = Sdk(
+            language_v2.LanguageServiceClient,
+            options,
+            context,
+            host=HOST,
+            timeout=options.timeout,
+        )
 
     def quantity(self, item: Item) -> float:
         """Give the characters of the text."""
@@ -66,10 +72,9 @@ class GoogleLanguage(Service):
         document = self._api.Document(type_=self._api.Document.Type.PLAIN_TEXT, content=item.text)
         if self._options.language:
             document.language_code = self._options.language
-        found = await called(
-            self._sdk.analyze_sentiment,
+        found = await self._sdk.ask(
+            "analyze_sentiment",
             request={"document": document, "encoding_type": self._api.EncodingType.UTF8},
-            timeout=self._options.timeout,
         )
         if "document_sentiment" not in found:
             raise Failed("an answer without a sentiment")
@@ -79,7 +84,7 @@ class GoogleLanguage(Service):
 
     async def close(self) -> None:
         """Close the connections that are not in use."""
-        self._sdk.transport.close()
+        self._sdk.close()
 
 
 def sign(score: float, neutral: float) -> str:

@@ -5,11 +5,13 @@ Also for Google's language models, whose errors have the same form.
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from masa.clients import Context
 from masa.clients.options import OptionsModel
 from masa.clients.secrets import Secrets, refuse_bad_address, refuse_literal_secrets
 from masa.clients.threads import in_a_thread
+from masa.clients.web import redirected
 from masa.errors import (
     CallError,
     ConfigError,
@@ -47,26 +49,63 @@ class GoogleOptions(OptionsModel):
     """another address, such as https://eu-language.googleapis.com; it then needs a key"""
 
 
-def sdk_client(
-    client: Callable[..., Any], options: GoogleOptions, context: Context, *, host: str
-) -> Any:
-    """Make a client of one of Google's packages that never tries again by itself.
+class Sdk:
+    """A client of one of Google's packages, which asks once and at one address."""
 
-    Google's own credentials go to Google's own hosts alone.
-    """
+    def __init__(
+        self,
+        client: Callable[..., Any],
+        options: GoogleOptions,
+        context: Context,
+        *,
+        host: str,
+        timeout: float,
+    ) -> None:
+        address = options.endpoint or f"https://{host}"
+        refuse_bad_address(address, where="[api] endpoint")
+        self._secrets = Secrets(context, address)
+        key = None
+        if options.key is not None:
+            refuse_literal_secrets({"key": options.key}, where="[api]")
+            key = self._secrets.fill(options.key)
+        self._client = _client(client, address, key)
+        self._timeout = timeout
+
+    async def ask(self, operation: str, **given: Any) -> Any:
+        """Call an operation once; raise a CallError where there is no answer."""
+
+        def call() -> Any:
+            method = getattr(self._client, operation)
+            return method(**given, retry=None, timeout=self._timeout)
+
+        try:
+            return await in_a_thread(call, timeout=self._timeout)
+        except CallError:
+            raise
+        except Exception as exc:
+            raise meaning(exc, self._secrets.hide) from exc
+
+    def refused(self, status: int, message: str) -> CallError:
+        """Translate an error about one of several inputs."""
+        return of_status(status, "", {}, self._secrets.hide(message))
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._client.transport.close()
+
+
+def _client(client: Callable[..., Any], address: str, key: str | None) -> Any:
+    """Make a client. Google's own credentials go to Google's own hosts alone."""
     from google.api_core.client_options import ClientOptions
     from google.auth.credentials import AnonymousCredentials
     from google.auth.exceptions import GoogleAuthError
 
-    address = options.endpoint or f"https://{host}"
-    refuse_bad_address(address, where="[api] endpoint")
-    if options.key is not None:
-        refuse_literal_secrets({"key": options.key}, where="[api]")
-    own = address.startswith("https://") and address.rstrip("/").endswith(".googleapis.com")
+    parts = urlsplit(address)
+    own = parts.scheme == "https" and (parts.hostname or "").endswith(".googleapis.com")
     given: dict[str, Any] = {"api_endpoint": address}
     credentials = None
-    if options.key is not None:
-        given["api_key"] = Secrets(context, address).fill(options.key)
+    if key is not None:
+        given["api_key"] = key
     elif not own:
         # Whoever has the other address must not be sent the credentials of this machine.
         credentials = AnonymousCredentials()  # type: ignore[no-untyped-call]
@@ -101,29 +140,23 @@ def _ask_once(session: Any) -> None:
     from requests.adapters import HTTPAdapter
 
     session._max_refresh_attempts = 0
+    session.max_redirects = 0
     for scheme in ("https://", "http://"):
         session.mount(scheme, HTTPAdapter(pool_maxsize=64, max_retries=0))
 
 
-async def called(operation: Callable[..., Any], **given: Any) -> Any:
-    """Call an operation of Google's package once; raise a CallError where there is no answer."""
-    try:
-        return await in_a_thread(lambda: operation(**given, retry=None))
-    except CallError:
-        raise
-    except Exception as exc:
-        raise meaning(exc) from exc
-
-
-def meaning(exc: Exception) -> CallError:
-    """Translate an error of Google's packages."""
+def meaning(exc: Exception, hide: Callable[[str], str]) -> CallError:
+    """Translate an error of Google's packages; `hide` takes secrets out of what is shown."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError, TransportError
     from requests import exceptions as http
 
     if isinstance(exc, GoogleAPICallError):
         metadata = {**(getattr(exc, "metadata", None) or {})}
-        return of_status(int(exc.code or 0), str(exc.reason or ""), metadata, str(exc.message))
+        reason, said = hide(str(exc.reason or "")), hide(str(exc.message))
+        return of_status(int(exc.code or 0), reason, metadata, said)
+    if isinstance(exc, http.TooManyRedirects):
+        return redirected()
     if isinstance(exc, TransportError | http.ConnectTimeout):
         return Failed("no connection", billed=False)
     if isinstance(exc, GoogleAuthError):

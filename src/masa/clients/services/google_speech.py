@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import Field
+
 from masa.clients import Context
 from masa.clients.options import checked
-from masa.clients.services.google_sdk import GoogleOptions, called, missing, sdk_client
+from masa.clients.services.google_sdk import GoogleOptions, Sdk, missing
 from masa.clients.services.service import described
 from masa.clients.services.spoken import SpeechOptions, SpeechService
 from masa.records import Item, Reply
@@ -14,9 +16,9 @@ from masa.records import Item, Reply
 class GoogleSpeechOptions(SpeechOptions, GoogleOptions):
     """The keys of `[api]` for `client = "google-speech"`."""
 
-    project: str
+    project: str = Field(pattern="^[A-Za-z0-9:._-]+$")
     """the id of your project"""
-    location: str = "global"
+    location: str = Field(default="global", pattern="^[a-z0-9-]+$")
     """where Google listens, such as eu"""
     model: str = "latest_short"
     """Google's name for the model"""
@@ -40,7 +42,9 @@ class GoogleSpeech(SpeechService):
         host = "speech.googleapis.com"
         if options.location != "global":
             host = f"{options.location}-{host}"
-        self._sdk = sdk_client(speech_v2.SpeechClient, options, context, host=host)
+        self._sdk = Sdk(
+            speech_v2.SpeechClient, options, context, host=host, timeout=options.timeout
+        )
         self._recognizer = f"projects/{options.project}/locations/{options.location}/recognizers/_"
         self._config = speech_v2.RecognitionConfig(
             auto_decoding_config=speech_v2.AutoDetectDecodingConfig(),
@@ -58,7 +62,7 @@ class GoogleSpeech(SpeechService):
         """Ask what is said in one sound."""
         content = await self.read(item)
         request = {"recognizer": self._recognizer, "config": self._config, "content": content}
-        found = await called(self._sdk.recognize, request=request, timeout=self._options.timeout)
+        found = await self._sdk.ask("recognize", request=request)
         best = [result.alternatives[0] for result in found.results if result.alternatives]
         transcript = "".join(alternative.transcript for alternative in best)
         # 0 means that it is not set.
@@ -71,7 +75,7 @@ class GoogleSpeech(SpeechService):
 
     async def close(self) -> None:
         """Close the connections that are not in use."""
-        self._sdk.transport.close()
+        self._sdk.close()
         await super().close()
 
 

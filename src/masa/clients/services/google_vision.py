@@ -7,7 +7,7 @@ from pydantic import Field
 
 from masa.clients import Context
 from masa.clients.options import checked
-from masa.clients.services.google_sdk import GoogleOptions, called, missing, of_status, sdk_client
+from masa.clients.services.google_sdk import GoogleOptions, Sdk, missing
 from masa.clients.services.service import FileOptions, FileService, Names, described
 from masa.clients.together import NO_ROOM, NoRoom, Together
 from masa.errors import CallError, Failed
@@ -61,7 +61,9 @@ class GoogleVision(FileService):
         self._options = options
         self._api = vision_v1
         self.batch = options.together
-        self._sdk = sdk_client(vision_v1.ImageAnnotatorClient, options, context, host=HOST)
+        self._sdk = Sdk(
+            vision_v1.ImageAnnotatorClient, options, context, host=HOST, timeout=options.timeout
+        )
         self._together = Together(self._ask_together, self.batch)
 
     def describe(self) -> Mapping[str, Any]:
@@ -75,7 +77,7 @@ class GoogleVision(FileService):
 
     async def close(self) -> None:
         """Close the connections that are not in use."""
-        self._sdk.transport.close()
+        self._sdk.close()
         await super().close()
 
     async def _ask_together(self, items: list[Item]) -> Sequence[Reply | CallError | NoRoom]:
@@ -107,12 +109,11 @@ class GoogleVision(FileService):
         """Send one call about some images."""
         kind = self._api.Feature.Type.FACE_DETECTION
         feature = self._api.Feature(type_=kind, max_results=MOST_FACES)
-        found = await called(
-            self._sdk.batch_annotate_images,
+        found = await self._sdk.ask(
+            "batch_annotate_images",
             requests=[
                 self._api.AnnotateImageRequest(image=image, features=[feature]) for image in images
             ],
-            timeout=self._options.timeout,
         )
         return list(found.responses)
 
@@ -127,7 +128,7 @@ class GoogleVision(FileService):
             return Failed("a batch without this image")
         if answer.error.code:
             status = STATUS.get(answer.error.code, 400)
-            return of_status(status, "", {}, answer.error.message)
+            return self._sdk.refused(status, answer.error.message)
         cost = self.price(item)
         if not answer.face_annotations:
             return Reply(self._options.nothing, cost=cost)

@@ -16,6 +16,7 @@ from masa.clients.services.service import described
 from masa.clients.services.spoken import LONGEST, SpeechOptions, SpeechService
 from masa.clients.threads import in_a_thread
 from masa.clients.unreadable import UNREADABLE
+from masa.clients.web import redirected
 from masa.errors import (
     CallError,
     ConfigError,
@@ -67,6 +68,14 @@ class IbmSpeech(SpeechService):
             raise ConfigError(
                 "IBM's package refuses the credentials", hint=f"set {' and '.join(VARIABLES)}"
             ) from exc
+        if str(self._sdk.service_url).rstrip("/") != self._where:
+            # A file in the working directory may be a stranger's, and would get the sounds.
+            raise ConfigError(
+                "IBM's package found another address in ibm-credentials.env",
+                hint="remove that file, or write the same SPEECH_TO_TEXT_URL into it",
+            )
+        self._sdk.disable_retries()
+        self._sdk.http_client.max_redirects = 0
         self._sdk.set_http_config({"timeout": options.timeout})
 
     def describe(self) -> Mapping[str, Any]:
@@ -81,7 +90,7 @@ class IbmSpeech(SpeechService):
         if len(content) < LEAST_BYTES:
             raise Rejected(f"a sound of less than {LEAST_BYTES} bytes", billed=False)
         try:
-            answer = await in_a_thread(self._recognize, content)
+            answer = await in_a_thread(self._recognize, content, timeout=self._options.timeout)
             found = answer.get_result()
         except CallError:
             raise
@@ -107,6 +116,8 @@ def meaning(exc: Exception) -> CallError:
 
     if isinstance(exc, ApiException):
         return _of_status(int(exc.status_code or 0), str(exc.message or ""))
+    if isinstance(exc, http.TooManyRedirects):
+        return redirected()
     if isinstance(exc, http.ConnectTimeout):
         return Failed("no connection", billed=False)
     if isinstance(exc, http.Timeout):
