@@ -423,6 +423,8 @@ def test_an_image_without_a_face_and_one_that_is_none(service: str, tmp_path: Pa
         found.folder = tmp_path
         Image.new("L", (48, 48), 128).save(tmp_path / "blank.png")
         (tmp_path / "text.png").write_text("not an image")
+        with pytest.raises(masa.DataError, match="is not an image or a sound"):
+            found.client().check([masa.Item(0, {"input": "text.png"})])  # type: ignore[attr-defined]
         client = found.client(nothing="none")
         assert ask(client, "blank.png")[0].label == "none"
         with pytest.raises(masa.Rejected):

@@ -17,11 +17,15 @@ from masa.records import Item
 
 ALLOW = "outside = true in [api] allows it, if you trust the data"
 
+UNKNOWN = "application/octet-stream"
+
 KINDS = {
     b"\xff\xd8\xff": "image/jpeg",
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"GIF8": "image/gif",
     b"BM": "image/bmp",
+    b"II*\0": "image/tiff",
+    b"MM\0*": "image/tiff",
     b"RIFF": "audio/wav",
     b"fLaC": "audio/flac",
     b"OggS": "audio/ogg",
@@ -132,18 +136,21 @@ def is_url(name: str) -> bool:
     return name.lower().startswith(("http://", "https://"))
 
 
-def kind_of(content: bytes) -> str:
+def kind_of(content: Path | bytes) -> str:
     """Tell what a file is by its first bytes.
 
     >>> kind_of(b"RIFF....WAVE"), kind_of(b"?")
     ('audio/wav', 'application/octet-stream')
     """
+    if isinstance(content, Path):
+        with content.open("rb") as file:
+            content = file.read(12)
     if content[8:12] == b"WEBP":  # It begins with RIFF, as WAV files do.
         return "image/webp"
     for first, kind in KINDS.items():
         if content.startswith(first):
             return kind
-    return "application/octet-stream"
+    return UNKNOWN
 
 
 def in_base64(content: bytes) -> str:

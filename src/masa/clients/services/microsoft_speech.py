@@ -49,6 +49,7 @@ class MicrosoftSpeech(SpeechService):
 
     name = "microsoft-speech"
     most = 10_000_000
+    what = "sound files of the kinds WAV and OGG"
     kinds = ("audio/wav", "audio/ogg")
 
     def __init__(self, options: MicrosoftSpeechOptions, context: Context) -> None:

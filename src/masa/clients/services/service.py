@@ -4,18 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from masa.clients import Context
 from masa.clients.catalogue import CATALOGUE
-from masa.clients.files import Files, only_column
+from masa.clients.files import UNKNOWN, Files, kind_of, only_column
 from masa.clients.options import QUERIES_ONLY, OptionsModel
 from masa.clients.prices import TARIFFS, Tariff
 from masa.clients.secrets import Secrets
 from masa.clients.web import Web
-from masa.errors import ConfigError
+from masa.errors import ConfigError, DataError
 from masa.records import Item, Reply, billionths
 
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
@@ -195,6 +196,9 @@ class FileService(Service):
     most = 0
     """the most bytes of a file that it takes"""
     what = "image files"
+    mend = "convert it, or leave its row out of the data"
+    kinds: Sequence[str] = ("image/",)
+    """with what the kinds of files begin that it takes; any where there are none"""
 
     def __init__(
         self,
@@ -216,8 +220,20 @@ class FileService(Service):
         )
 
     def check(self, items: Iterable[Item]) -> None:
-        """Raise for the first file that cannot be sent."""
-        self.files.check(items)
+        """Raise for the first file that cannot be sent, or that the service would not take."""
+        for item in items:
+            self.files.check([item])
+            path = self.files.path(item)
+            if path is not None and (why := self.refused(path)):
+                raise DataError(f"{self.files.where(item)} {why}", hint=self.mend)
+
+    def refused(self, content: Path | bytes) -> str:
+        """Say why a file is not sent; empty if it is."""
+        kind = kind_of(content)
+        if self.kinds and not kind.startswith(tuple(self.kinds)):
+            known = "not an image or a sound" if kind == UNKNOWN else kind
+            return f"is {known}; {self.name} takes {self.what}"
+        return ""
 
     async def close(self) -> None:
         """Close the connections."""

@@ -1,18 +1,18 @@
 """From what was heard to a label: how transcripts of spoken commands are read."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from masa.clients import Context
-from masa.clients.files import kind_of
 from masa.clients.services.service import FileOptions, FileService, Names
-from masa.clients.sounds import Sound, most_seconds, sound_of
-from masa.errors import ConfigError, DataError, Rejected
+from masa.clients.sounds import sound_of
+from masa.errors import ConfigError, Rejected
 from masa.records import Item, Reply
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -88,8 +88,8 @@ class SpeechService(FileService):
     """A client of a service that writes down what is spoken."""
 
     what = "sound files"
+    mend = "convert it to WAV, FLAC, OGG or MP3, cut it, or leave its row out of the data"
     kinds: Sequence[str] = ()
-    """the kinds of files that it takes; any where there are none"""
 
     def __init__(self, options: SpeechOptions, context: Context) -> None:
         super().__init__(options, Names({}), context)
@@ -98,30 +98,17 @@ class SpeechService(FileService):
             self.tariff = replace(self.tariff, step=Fraction(str(options.billing_seconds)))
         self.transcripts = Transcripts(context.labels, options.labels, nothing=options.nothing)
 
-    def check(self, items: Iterable[Item]) -> None:
-        """Raise for the first file that cannot be sent, lasts too long or is of another kind."""
-        for item in items:
-            self.files.check([item])
-            if (path := self.files.path(item)) is None:
-                continue
-            with path.open("rb") as file:
-                kind = kind_of(file.read(12))
-            if refused := self._refused(kind, sound_of(path)):
-                raise DataError(
-                    f"{self.files.where(item)} {refused}",
-                    hint="cut or convert it, or leave the row out of the data",
-                )
-
     def quantity(self, item: Item) -> float:
         """Give the seconds of the sound, or the most that they may be."""
         path = self.files.path(item)
-        return self._longest if path is None else min(most_seconds(path), self._longest)
+        sound = None if path is None else sound_of(path)
+        return self._longest if sound is None else min(sound.seconds, self._longest)
 
     async def read(self, item: Item) -> bytes:
         """Read the sound about an item."""
         content = await self.files.read(item)
-        if refused := self._refused(kind_of(content), sound_of(content)):
-            raise Rejected(f"its sound {refused}", billed=False)
+        if why := self.refused(content):
+            raise Rejected(f"its sound {why}", billed=False)
         return content
 
     def cost(self, item: Item, content: bytes) -> int:
@@ -135,10 +122,13 @@ class SpeechService(FileService):
         """Describe how transcripts become labels."""
         return {"labels": options.labels, "nothing": options.nothing}
 
-    def _refused(self, kind: str, sound: Sound | None) -> str:
+    def refused(self, content: Path | bytes) -> str:
         """Say why a sound is not sent; empty if it is."""
-        if self.kinds and kind not in self.kinds:
-            return f"is {kind}; {self.name} takes {' and '.join(self.kinds)}"
-        if sound is not None and sound.seconds > self._longest:
-            return f"lasts {sound.seconds:,.1f} s, and {self._longest:g} s is the longest allowed"
+        if why := super().refused(content):
+            return why
+        sound = sound_of(content)
+        if sound is None:
+            return "does not say how long it lasts, or is damaged, and seconds are billed"
+        if sound.seconds > self._longest:
+            return f"lasts {sound.seconds:,.1f} s, and longest in [api] is {self._longest:g} s"
         return ""
