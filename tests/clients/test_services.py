@@ -187,6 +187,57 @@ def test_cached_tokens_and_thinking_cost_what_the_provider_bills(service: str) -
             assert reply.cost <= client.price(masa.Item(0, {"input": "x" * 60}))
 
 
+@pytest.mark.parametrize(
+    ("service", "extra", "times"),
+    [
+        ("openai", {"n": 3}, 3.0),
+        ("openai", {"max_tokens": 640.0}, 10.0),
+        ("gemini", {"generationConfig": {"topP": 0.5}}, 1.0),
+        ("gemini", {"generationConfig": {"candidateCount": 8}}, 8.0),
+        ("bedrock", {"inferenceConfig": {"topP": 0.5}}, 1.0),
+        ("bedrock", {"additionalModelRequestFields": {"max_new_tokens": 640}}, 10.0),
+        ("anthropic", {"thinking": {"type": "enabled", "budget_tokens": 1024}}, 17.0),
+    ],
+)
+def test_what_is_added_to_a_request_keeps_a_limit_of_what_it_costs(
+    service: str, extra: dict[str, Any], times: float
+) -> None:
+    with model(service) as (found, _):
+        item = masa.Item(0, {"input": "x"})
+        output = {"input_price": 0.0, "output_price": 1000.0, "cached_price": 0.0}
+        output["cache_write_price"] = 0.0
+        plain, more = found.client(**output), found.client(**output, extra=extra)
+        assert more.price(item) == times * plain.price(item)
+
+
+@pytest.mark.parametrize(
+    ("service", "extra"),
+    [
+        ("openai", {"max_completion_tokens": None}),
+        ("anthropic", {"max_tokens": [1]}),
+        ("gemini", {"generationConfig": "x"}),
+        ("bedrock", {"inferenceConfig": {"maxTokens": 0}}),
+    ],
+)
+def test_a_request_without_a_limit_is_refused(service: str, extra: dict[str, Any]) -> None:
+    with (
+        model(service) as (found, _),
+        pytest.raises(masa.ConfigError, match="takes away the limit"),
+    ):
+        masa.baseline(found.data, found.client(extra=extra), budget=50, store=None, limits=QUICK)
+
+
+def test_prices_are_replaced_one_by_one() -> None:
+    with model("openai") as (found, _), model("anthropic") as (other, _):
+        unpriced = {"input_price": None, "output_price": None, "model": "gpt-4o-mini"}
+        client = found.client(**unpriced, cached_price=0.5)
+        assert client._prices.cached == Fraction("0.5")  # type: ignore[attr-defined]
+        assert client._prices.output == Fraction("0.6")  # type: ignore[attr-defined]
+        extra = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+        with pytest.raises(masa.ConfigError, match="price of a cache with ttl '1h'"):
+            other.client(extra=extra)
+
+
 @contextmanager
 def model(service: str) -> Iterator[tuple[Case, LanguageModel]]:
     with case(service, count=60) as found:

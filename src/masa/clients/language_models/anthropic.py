@@ -20,7 +20,7 @@ from masa.clients.secrets import (
 )
 from masa.clients.unreadable import UNREADABLE
 from masa.clients.web import Refusal, Web
-from masa.errors import CallError, Failed, Fatal, Refused
+from masa.errors import CallError, ConfigError, Failed, Fatal, Refused
 
 BASE_URL = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
@@ -72,8 +72,8 @@ class Anthropic(LanguageModel):
         """Where the model is, without secrets."""
         return f"{self._own.base_url.rstrip('/')} {self._own.version}"
 
-    def request(self, prompt: str) -> dict[str, Any]:
-        """Write the body of the request."""
+    def own_request(self, prompt: str) -> dict[str, Any]:
+        """Write the body of the request, without `extra`."""
         options = self._own
         request: dict[str, Any] = {
             "model": options.model,
@@ -86,11 +86,7 @@ class Anthropic(LanguageModel):
             request["temperature"] = options.temperature
         if options.structured:
             request["output_config"] = {"format": {"type": "json_schema", "schema": self.schema()}}
-        return request | options.extra
-
-    def most_received(self, request: dict[str, Any]) -> int:
-        """Give the most tokens of the answer; thinking is a part of them."""
-        return max(int(request["max_tokens"]), 0)
+        return request
 
     async def said(self, request: dict[str, Any]) -> Said:
         """Send a request and read what the model said."""
@@ -143,9 +139,26 @@ def _meaning(found: Refusal) -> CallError | None:
     return refuses_temperature(found)
 
 
+def _refuse_long_cache(content: Any) -> None:
+    """Raise where the cache is to be kept for an hour: that has a price of its own."""
+    if isinstance(content, Mapping):
+        if content.get("ttl") not in (None, "5m"):
+            raise ConfigError(
+                f"[api] extra: masa does not know the price of a cache with ttl {content['ttl']!r}",
+                hint='leave ttl out, or set price = "queries-only"',
+            )
+        for part in content.values():
+            _refuse_long_cache(part)
+    elif isinstance(content, list):
+        for part in content:
+            _refuse_long_cache(part)
+
+
 def make(argument: str, options: Mapping[str, Any], context: Context) -> Anthropic:
     """Make the client from its options."""
     given = model_options(AnthropicOptions, argument, options, context)
     refuse_literal_secrets({"key": given.key, "extra": given.extra}, where="[api]")
     refuse_bad_address(given.base_url, where="[api] base_url")
+    if given.price is None:
+        _refuse_long_cache(given.extra)
     return Anthropic(given, context)

@@ -26,7 +26,6 @@ class AzureOpenAI(ChatModel):
     """A client of a deployment on Azure."""
 
     name = "azure-openai"
-    max_tokens_key = "max_completion_tokens"
 
     def __init__(self, options: AzureOpenAIOptions, context: Context) -> None:
         self._azure = options

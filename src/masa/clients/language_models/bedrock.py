@@ -34,6 +34,7 @@ class Bedrock(LanguageModel):
     """A client of Converse."""
 
     name = "bedrock"
+    limit = "maxTokens"
 
     def __init__(self, options: BedrockOptions, context: Context) -> None:
         super().__init__(options, context)
@@ -53,8 +54,8 @@ class Bedrock(LanguageModel):
         """Where the model is."""
         return f"bedrock {self._sdk.meta.region_name}"
 
-    def request(self, prompt: str) -> dict[str, Any]:
-        """Write what Converse takes."""
+    def own_request(self, prompt: str) -> dict[str, Any]:
+        """Write what Converse takes, without `extra`."""
         options = self._own
         how: dict[str, Any] = {"maxTokens": options.max_tokens}
         if options.temperature is not None:
@@ -71,11 +72,7 @@ class Bedrock(LanguageModel):
             schema = {"name": "answer", "schema": json.dumps(self.schema())}
             textual = {"type": "json_schema", "structure": {"jsonSchema": schema}}
             request["outputConfig"] = {"textFormat": textual}
-        return request | options.extra
-
-    def most_received(self, request: dict[str, Any]) -> int:
-        """Give the most tokens of the answer."""
-        return int(request["inferenceConfig"].get("maxTokens", self._own.max_tokens))
+        return request
 
     async def said(self, request: dict[str, Any]) -> Said:
         """Send a request and read what the model said."""

@@ -46,6 +46,7 @@ class Gemini(LanguageModel):
     """A client of generateContent."""
 
     name = "gemini"
+    limit = "maxOutputTokens"
 
     def __init__(self, options: GeminiOptions, context: Context) -> None:
         super().__init__(options, context)
@@ -79,8 +80,8 @@ class Gemini(LanguageModel):
         }
         return {name: value for name, value in given.items() if value is not None}
 
-    def request(self, prompt: str) -> dict[str, Any]:
-        """Write the body of the request."""
+    def own_request(self, prompt: str) -> dict[str, Any]:
+        """Write the body of the request, without `extra`."""
         options = self._own
         how: dict[str, Any] = {"maxOutputTokens": options.max_tokens, "candidateCount": 1}
         if options.temperature is not None:
@@ -105,12 +106,7 @@ class Gemini(LanguageModel):
         }
         if options.system is not None:
             request["systemInstruction"] = {"parts": [{"text": options.system}]}
-        return request | options.extra
-
-    def most_received(self, request: dict[str, Any]) -> int:
-        """Give the most tokens of the answer, with those of thinking."""
-        thinking = max(0, self._own.thinking_budget or 0)
-        return int(request["generationConfig"].get("maxOutputTokens", 0)) + thinking
+        return request
 
     async def said(self, request: dict[str, Any]) -> Said:
         """Send a request and read what the model said."""
@@ -153,7 +149,7 @@ def _tokens(usage: object) -> Tokens | None:
         return None
     try:
         return Tokens(
-            int(usage["promptTokenCount"]),
+            int(usage["promptTokenCount"]) + int(usage.get("toolUsePromptTokenCount") or 0),
             int(usage.get("candidatesTokenCount") or 0) + int(usage.get("thoughtsTokenCount") or 0),
             cached=int(usage.get("cachedContentTokenCount") or 0),
         )

@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar
 
@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field
 from masa.clients import Context
 from masa.clients.language_models.confidence import Token, confidence
 from masa.clients.language_models.reading import Reading, read, read_at, read_json, simplified
+from masa.clients.language_models.requests import merged, most_received
 from masa.clients.options import (
     QUERIES_ONLY,
     OptionsModel,
@@ -74,7 +75,7 @@ class ModelOptions(OptionsModel):
     max_tokens: int = Field(default=64, ge=1, le=100_000)
     """of an answer; thinking counts, so models that think need more"""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """more fields of the request, sent as they are"""
+    """more fields of the request; those of a table are added to the table of that name"""
     input_price: float | None = Field(default=None, ge=0)
     """money per million tokens sent"""
     output_price: float | None = Field(default=None, ge=0)
@@ -111,6 +112,8 @@ class LanguageModel(ABC):
 
     name = ""
     batch = 1
+    limit = "max_tokens"
+    """what the provider calls the most tokens of an answer"""
 
     def __init__(self, options: ModelOptions, context: Context) -> None:
         self._options = options
@@ -133,8 +136,8 @@ class LanguageModel(ABC):
         """Where the model is, without secrets."""
 
     @abstractmethod
-    def request(self, prompt: str) -> dict[str, Any]:
-        """Write the request."""
+    def own_request(self, prompt: str) -> dict[str, Any]:
+        """Write the request as the options say, without the fields of `extra`."""
 
     @abstractmethod
     async def said(self, request: dict[str, Any]) -> Said:
@@ -143,11 +146,6 @@ class LanguageModel(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Close connections."""
-
-    def most_received(self, request: dict[str, Any]) -> int:
-        """Give the most tokens that a request may be answered with."""
-        del request
-        return self._options.max_tokens
 
     def sampling(self) -> dict[str, Any]:
         """Give what else makes answers comparable."""
@@ -193,6 +191,16 @@ class LanguageModel(ABC):
             said=self.hide(said.text),
         )
 
+    def request(self, prompt: str) -> dict[str, Any]:
+        """Write the request."""
+        request = merged(self.own_request(prompt), self._options.extra)
+        if self._prices is not None and not most_received(request, self.limit):
+            raise ConfigError(
+                "[api] extra takes away the limit of the tokens of an answer",
+                hint="leave that field out, and set max_tokens",
+            )
+        return request
+
     def price(self, item: Item) -> int:
         """Return the most that a call may cost. No token is shorter than a byte."""
         if self._prices is None:
@@ -200,7 +208,7 @@ class LanguageModel(ABC):
         request = self.request(self._prompt(item))
         sent = len(json.dumps(request, ensure_ascii=False).encode()) + OVERHEAD
         dearest = TokenPrices(self._prices.dearest_input, self._prices.output)
-        return dearest.cost(Tokens(sent, self.most_received(request)))
+        return dearest.cost(Tokens(sent, most_received(request, self.limit)))
 
     def schema(self) -> dict[str, Any]:
         """Write the schema of an object with one of the labels."""
@@ -257,14 +265,14 @@ def _token_prices(options: ModelOptions) -> TokenPrices | None:
     """Give the prices of tokens: the user's, or those of the table; None where calls are priced."""
     if options.price is not None:
         return None
-    if options.input_price is None:
-        return model_prices(options.model)
-    return TokenPrices(
-        _exact(options.input_price),
-        _exact(options.output_price or 0.0),
-        None if options.cached_price is None else _exact(options.cached_price),
-        None if options.cache_write_price is None else _exact(options.cache_write_price),
-    )
+    prices = model_prices(options.model)
+    if options.input_price is not None:
+        prices = TokenPrices(_exact(options.input_price), _exact(options.output_price or 0.0))
+    if prices is not None and options.cached_price is not None:
+        prices = replace(prices, cached=_exact(options.cached_price))
+    if prices is not None and options.cache_write_price is not None:
+        prices = replace(prices, written=_exact(options.cache_write_price))
+    return prices
 
 
 def _exact(price: float) -> Fraction:

@@ -74,7 +74,7 @@ class OpenAIOptions(EndpointOptions):
 class ChatModel(LanguageModel):
     """A client of chat completions."""
 
-    max_tokens_key = "max_completion_tokens"
+    limit = "max_completion_tokens"
 
     def __init__(
         self, options: EndpointOptions, context: Context, *, url: str, headers: Mapping[str, str]
@@ -100,8 +100,8 @@ class ChatModel(LanguageModel):
         """Say how answers are read, and of which tokens the confidence is."""
         return {**super().how_read(), **(CONFIDENCE if self._chat.logprobs else {})}
 
-    def request(self, prompt: str) -> dict[str, Any]:
-        """Write the body of the request."""
+    def own_request(self, prompt: str) -> dict[str, Any]:
+        """Write the body of the request, without `extra`."""
         options = self._chat
         messages = [{"role": "user", "content": prompt}]
         if options.system is not None:
@@ -109,7 +109,7 @@ class ChatModel(LanguageModel):
         request: dict[str, Any] = {
             "model": options.model,
             "messages": messages,
-            self.max_tokens_key: options.max_tokens,
+            self.limit: options.max_tokens,
         }
         if options.temperature is not None:
             request["temperature"] = options.temperature
@@ -120,13 +120,7 @@ class ChatModel(LanguageModel):
         if options.structured:
             schema = {"name": "answer", "strict": True, "schema": self.schema()}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return request | options.extra
-
-    def most_received(self, request: dict[str, Any]) -> int:
-        """Give the most tokens of the answers: `extra` may allow more tokens or several answers."""
-        keys = ("max_completion_tokens", "max_tokens", "max_output_tokens")
-        tokens = max(_integer(request.get(key)) for key in keys)
-        return tokens * max(1, _integer(request.get("n")))
+        return request
 
     async def said(self, request: dict[str, Any]) -> Said:
         """Send a request and read what the model said."""
@@ -172,10 +166,10 @@ class OpenAI(ChatModel):
 
     def __init__(self, options: OpenAIOptions, context: Context) -> None:
         self._own = options
-        self.max_tokens_key = options.max_tokens_key
+        self.limit = options.max_tokens_key
         path = "chat/completions"
         if options.api == "responses":
-            self.max_tokens_key = "max_output_tokens"
+            self.limit = "max_output_tokens"
             path = "responses"
         context = with_own_keys(context, options.base_url, (KEY,), hosts=("api.openai.com",))
         headers = {"Authorization": f"Bearer {options.key}"} if options.key else {}
@@ -188,10 +182,10 @@ class OpenAI(ChatModel):
         address = self._own.base_url.rstrip("/")
         return f"{address}/responses" if self._own.api == "responses" else address
 
-    def request(self, prompt: str) -> dict[str, Any]:
-        """Write the body of the request."""
+    def own_request(self, prompt: str) -> dict[str, Any]:
+        """Write the body of the request, without `extra`."""
         if self._own.api == "chat":
-            return super().request(prompt)
+            return super().own_request(prompt)
         options = self._own
         request: dict[str, Any] = {
             "model": options.model,
@@ -208,7 +202,7 @@ class OpenAI(ChatModel):
         if options.structured:
             schema = {"type": "json_schema", "name": "answer", "strict": True}
             request["text"] = {"format": {**schema, "schema": self.schema()}}
-        return request | options.extra
+        return request
 
     def _found(self, content: Any) -> Said:
         """Read an answer of either kind."""
@@ -291,12 +285,6 @@ def _tokens(usage: object, sent: str, received: str) -> Tokens | None:
         )
     except UNREADABLE:
         return None
-
-
-def _integer(value: object) -> int:
-    if isinstance(value, int):
-        return value
-    return 0
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> OpenAI:

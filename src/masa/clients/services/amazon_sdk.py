@@ -54,7 +54,7 @@ def sdk_client(service: str, *, region: str | None, timeout: float, at_once: int
     try:
         import boto3
         from botocore.config import Config
-        from botocore.exceptions import BotoCoreError, NoRegionError
+        from botocore.exceptions import BotoCoreError, InvalidRegionError, NoRegionError
     except ImportError as exc:
         raise MissingPackageError("Amazon's services need boto3", hint=EXTRA) from exc
     once = Config(
@@ -65,11 +65,17 @@ def sdk_client(service: str, *, region: str | None, timeout: float, at_once: int
     )
     try:
         return boto3.session.Session(region_name=region).client(service, config=once)
-    except (BotoCoreError, ValueError) as exc:
-        what = "knows no region" if isinstance(exc, NoRegionError) else f"cannot use {region!r}"
+    except (NoRegionError, InvalidRegionError, ValueError) as exc:
+        what = "no region is set" if region is None else f"{region!r} is no region"
         raise ConfigError(
-            f"Amazon's package {what}",
+            f"Amazon's package: {what}",
             hint='set region in [api], such as "us-east-1", or AWS_DEFAULT_REGION',
+        ) from exc
+    except BotoCoreError as exc:
+        # It says which profile or variable is missing, and no value.
+        raise ConfigError(
+            f"Amazon's package: {exc}",
+            hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile that exists",
         ) from exc
 
 
