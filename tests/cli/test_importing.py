@@ -76,7 +76,13 @@ def test_the_configuration_for_a_judge_whose_prompt_is_not_known_says_so(tmp_pat
     assert json.loads(done.stdout)["data"][0]["as_asked"] is False
     text = (tmp_path / "masa-data" / "help.toml").read_text()
     assert '\n# old = "judge.prediction"' in text
-    assert 'model = "MODEL"' in text
+    assert '# model = "..."' in text
+    assert 'name = "help"' in text
+    refused = run("validate", "--config", "masa-data/help.toml", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "[api] needs 'model'" in refused.stderr
+    config = tmp_path / "masa-data" / "help.toml"
+    config.write_text(text.replace('# model = "..."', 'model = "judge-1"'))
     with variables({"OPENAI_API_KEY": KEY}):
         done = run("validate", "--config", "masa-data/help.toml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

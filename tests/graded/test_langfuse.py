@@ -175,3 +175,36 @@ def test_exports_that_lack_something_say_what(
     with pytest.raises(masa.DataError, match=words) as caught:
         read(tmp_path)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "word", "grade"),
+    [
+        ("BOOLEAN", None, "True", "true"),
+        ("BOOLEAN", "", "False", "false"),
+        ("BOOLEAN", "1.00", None, "true"),
+        ("BOOLEAN", 0, "False", "false"),
+        ("BOOLEAN", "Yes", None, "true"),
+        ("CATEGORICAL", None, "good", "good"),
+        ("CATEGORICAL", "good", None, "good"),
+    ],
+)
+def test_a_grade_is_read_from_the_number_or_the_word(
+    kind: str, value: Any, word: str | None, grade: str, tmp_path: Path
+) -> None:
+    told = {"data_type": kind, "string_value": word}
+    rows = [trace("t1"), score("t1", "ok", value, **told), score("t1", "ok", None, data_type=kind)]
+    (tmp_path / "all.json").write_text(json.dumps(rows))
+    assert [one.grade for one in read(tmp_path).grades] == [grade]
+
+
+def test_values_that_json_does_not_know_are_shown_as_text(tmp_path: Path) -> None:
+    rows = [score("t1", "ok", 4)]
+    (tmp_path / "scores.json").write_text(json.dumps(rows))
+    with duckdb.connect() as connection:
+        shown = "{'when': TIMESTAMP '2026-01-02 03:04:05', 'cost': 1.50::DECIMAL(9, 2)}"
+        connection.execute(
+            f"COPY (SELECT 't1' AS id, {shown} AS input, 'a' AS output) "
+            f"TO '{tmp_path / 'traces.parquet'}' (FORMAT parquet)"
+        )
+    assert "2026-01-02 03:04:05" in read(tmp_path).grades[0].shown["input"]

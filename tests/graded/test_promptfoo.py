@@ -1,6 +1,7 @@
 """What promptfoo exports. The file was made by promptfoo 0.121.20 itself, and shortened."""
 
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 import masa
+from masa.cli.judge_draft import written
 from masa.graded import LAYOUTS, Grades, Wanted
 
 EXPORT = Path(__file__).parent / "exports" / "promptfoo-0.121.20.json"
@@ -162,3 +164,101 @@ def test_other_files_are_refused_with_what_to_do(
         read(tmp_path / name)
     assert caught.value.hint
     assert not isinstance(caught.value, masa.ApiError)
+
+
+def test_what_only_looks_like_a_fail_is_left_out(
+    edited: Callable[[Callable[[Any], object]], Path],
+) -> None:
+    def other(content: Any) -> None:
+        failed = {"pass": False, "score": 0}
+        parts(content, 0)[0].update(failed, reason="HTTP 503", metadata={"graderError": True})
+        parts(content, 1)[0].update(failed, reason="API error: 429 Too Many Requests")
+        parts(content, 2)[0].update(failed, reason="?", metadata={})
+        for at, passed, score in ((3, True, 0.9), (4, False, 0.6), (5, False, 0.9)):
+            parts(content, at)[0].update({"pass": passed, "score": score})
+            parts(content, at)[0]["assertion"]["threshold"] = 0.8
+
+    found = read(edited(other))
+    assert len(found.grades) == 12
+    assert found.as_asked
+    assert [one.grade for one in found.grades[:2]] == ["pass", "fail"]
+    assert [one.confidence for one in found.grades[:2]] == [0.9, pytest.approx(0.1)]
+    notes = "\n".join(found.notes)
+    assert "3 grades that the judge failed to give are left out" in notes
+    assert "1 grades below a threshold are left out: they fail whatever the judge" in notes
+
+
+def test_a_prompt_with_images_cannot_be_asked_again(
+    edited: Callable[[Callable[[Any], object]], Path],
+) -> None:
+    def other(content: Any) -> None:
+        parts(content, 0)[0]["metadata"]["renderedGradingPromptImages"] = 1
+
+    assert not read(edited(other)).as_asked
+
+
+@pytest.mark.parametrize(
+    ("provider", "client", "model"),
+    [
+        ("openai:chat:llama3.1:8b", "openai", "llama3.1:8b"),
+        ("openai:ft:gpt-4o-mini:acme::x", "openai", "ft:gpt-4o-mini:acme::x"),
+        ("openai:responses:gpt-5-mini", "openai", "gpt-5-mini"),
+        ("anthropic:messages:claude-haiku-4-5", "anthropic", "claude-haiku-4-5"),
+        ("bedrock:converse:amazon.nova-lite-v1:0", "bedrock", "amazon.nova-lite-v1:0"),
+        ("ollama:chat:llama3.3:70b", "openai", ""),
+        ("file://judge.py", "openai", ""),
+    ],
+)
+def test_the_judge_is_named_as_its_provider_names_it(
+    provider: str, client: str, model: str, edited: Callable[[Callable[[Any], object]], Path]
+) -> None:
+    setup = {
+        "apiBaseUrl": "http://localhost:8000/v1",
+        "apiKeyEnvar": "MY_KEY",
+        "temperature": 0.7,
+        "max_tokens": 300,
+    }
+
+    def other(content: Any) -> None:
+        for result in content["results"]["results"]:
+            for part in result["gradingResult"]["componentResults"]:
+                part["assertion"]["provider"] = {"id": provider, "config": setup}
+
+    found = read(edited(other))
+    judge = found.judge
+    assert (judge.client, judge.model, judge.key) == (client, model, "MY_KEY")
+    assert (judge.temperature, judge.max_tokens) == (0.7, 300)
+    assert judge.api == ("responses" if "responses" in provider else "")
+    assert any("no client for the model that graded" in note for note in found.notes) == (not model)
+    text = written(found, "data.jsonl", layout="promptfoo", label_by="judge")
+    config = tomllib.loads(text)
+    if client != "bedrock":  # Amazon's package finds its keys.
+        assert config["secrets"] == ["MY_KEY"]
+        assert config["api"]["key"] == "${MY_KEY}"
+    assert config["api"].get("model", "") == model
+    assert config["api"]["temperature"] == 0.7
+
+
+@pytest.mark.parametrize("strange", [5, True, "x", {"a": 1}])
+def test_results_in_another_form_are_no_grades(
+    strange: Any, edited: Callable[[Callable[[Any], object]], Path]
+) -> None:
+    def other(content: Any) -> None:
+        grading = content["results"]["results"][0]["gradingResult"]
+        parts(content, 1)[0]["score"] = 10**400
+        grading["componentResults"] = strange
+
+    assert len(read(edited(other)).grades) == 15
+
+
+def test_half_of_a_character_does_not_spoil_the_configuration(
+    edited: Callable[[Callable[[Any], object]], Path],
+) -> None:
+    def other(content: Any) -> None:
+        for at in range(len(content["results"]["results"])):
+            for part in parts(content, at):
+                if "provider" in part["assertion"]:
+                    part["assertion"]["provider"] = "openai:gpt-4o\ud83d"
+
+    text = written(read(edited(other)), "d.jsonl", layout="promptfoo", label_by="judge")
+    assert tomllib.loads(text.encode().decode())

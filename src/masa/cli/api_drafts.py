@@ -246,4 +246,5 @@ def quoted(text: str | None) -> str:
     >>> print(quoted('a "b"'))
     "a \"b\""
     """
-    return json.dumps(text or "", ensure_ascii=False).replace("\x7f", "\\u007f")
+    whole = (text or "").encode(errors="replace").decode()  # Half of a character is no text.
+    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -8,8 +8,16 @@ from masa.cli.api_drafts import quoted
 from masa.graded import Grades
 from masa.graded.grades import ASKED, GRADE, HUMAN
 
-OWN_HOSTS = {"openai": "OPENAI_API_KEY"}
-"""The key of a client, which must be declared where it is sent to another address."""
+KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "azure-openai": "AZURE_OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+}
+"""The usual key of a client, which must be declared where it is sent to an address of one's own."""
+
+MOST_TOKENS = 1024
+"""Of a judge's answer, which gives a reason: where the export does not say it."""
 
 PROMPT = """\
 Grade the output below. Answer with exactly one of these grades and nothing else: {labels}
@@ -22,6 +30,7 @@ def written(found: Grades, data: str, *, layout: str, label_by: str) -> str:
         f"# What a model graded, exported from {layout}. masa assess asks it to grade the same",
         "# outputs again: if its grades differ, the judge has changed, whatever the product does.",
         *_secrets(found),
+        f"name = {quoted(found.name)}",
         "",
         "[data]",
         f"path = {quoted(data)}",
@@ -61,10 +70,11 @@ def _inputs(found: Grades) -> tuple[str, ...]:
 
 
 def _secrets(found: Grades) -> Iterator[str]:
-    key = OWN_HOSTS.get(found.judge.client)
-    if found.judge.base_url and key:
+    judge = found.judge
+    own = bool(judge.base_url or judge.key) or judge.client == "azure-openai"
+    if own and judge.client in KEYS:
         yield ""
-        yield f"secrets = [{quoted(key)}]"
+        yield f"secrets = [{quoted(judge.key or KEYS[judge.client])}]"
 
 
 def _old(found: Grades) -> Iterator[str]:
@@ -86,12 +96,20 @@ def _api(found: Grades) -> Iterator[str]:
 
     judge = found.judge
     yield f"client = {quoted(judge.client)}"
-    known = "" if judge.model else "                         # the model that grades"
-    yield f"model = {quoted(judge.model or 'MODEL')}{known}"
+    if judge.model:
+        yield f"model = {quoted(judge.model)}"
+    else:
+        yield '# model = "..."                         # the model that graded: name it'
+    if judge.api:
+        yield f"api = {quoted(judge.api)}"
     if judge.client == "azure-openai":
         yield 'endpoint = "https://NAME.openai.azure.com"'
     elif judge.base_url:
         yield f"base_url = {quoted(judge.base_url)}"
+    if judge.key and judge.client in KEYS:
+        yield f"key = {quoted(f'${{{judge.key}}}')}"
+    elif judge.base_url:
+        yield '# key = ""                              # for an endpoint that needs none'
     if judge.system is not None and found.as_asked:
         yield f"system = {quoted(judge.system)}"
     yield from _prompt(found)
@@ -99,8 +117,10 @@ def _api(found: Grades) -> Iterator[str]:
         yield f"label = {quoted(judge.label)}                          # the path to its grade"
         pairs = ", ".join(f"{name} = {quoted(grade)}" for name, grade in judge.names.items())
         yield f"labels = {{ {pairs} }}"
-        yield "max_tokens = 1024"
-    if model_prices(judge.model) is None:
+        yield f"max_tokens = {judge.max_tokens or MOST_TOKENS}"
+        if judge.temperature is not None:
+            yield f"temperature = {judge.temperature:g}"
+    if not judge.model or model_prices(judge.model) is None:
         yield 'price = "queries-only"                  # or input_price and output_price'
 
 

@@ -49,6 +49,12 @@ class Judge:
     """the path to the grade in its answer, if that is JSON"""
     names: Mapping[str, str] = field(default_factory=dict)
     """what it calls a grade -> the grade"""
+    api: str = ""
+    """responses, where a client of OpenAI's is to use that"""
+    key: str = ""
+    """the variable of the environment that holds its key, where it is not the usual one"""
+    temperature: float | None = None
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +178,7 @@ def as_shown(content: object) -> str:
         return ""
     if isinstance(content, str):
         return content
-    return json.dumps(content, ensure_ascii=False)
+    return json.dumps(content, ensure_ascii=False, default=str)
 
 
 def columns_of(variables: Mapping[str, object], taken: tuple[str, ...]) -> dict[str, str]:

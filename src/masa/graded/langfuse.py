@@ -7,6 +7,7 @@ annotations are what people said. What the judge was asked is not among them.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from masa.graded.grades import Grade, Grades, Judge, Wanted, as_shown, grade_of,
 
 JUDGE, CODE, PEOPLE = "EVAL", "API", "ANNOTATION"
 """Where a score comes from."""
+
+BOOLEAN = {"true": ("1", "true", "yes"), "false": ("0", "false", "no")}
 
 BOTH = (
     "export the scores and the traces (or observations) that they are about, with their input and "
@@ -156,13 +159,23 @@ def _value(score: Record, where: str, wanted: Wanted) -> str | None:
     """Give the grade of a score; None where it has none."""
     kind = str(score.get("data_type") or "").upper()
     text, value = score.get("string_value"), score.get("value")
+    text = None if text is None else str(text).strip() or None
     if kind == "BOOLEAN":
-        return "true" if str(value).lower() in ("1", "1.0", "true") else "false"
+        said = str(text if value in (None, "") else value).strip().lower()
+        return next((grade for grade, words in BOOLEAN.items() if _number(said) in words), None)
     if kind in ("CATEGORICAL", "TEXT") or (not kind and text):
-        return str(text).strip() or None if text is not None else None
+        # Some exports have the word in the place of the number.
+        return text or (value.strip() if isinstance(value, str) else "") or None
     if value is None or value == "":
         return None
     return grade_of(value, pass_at=wanted.pass_at, where=where)
+
+
+def _number(text: str) -> str:
+    """Write a whole number without its fraction: 1.00 is 1."""
+    with suppress(ValueError, OverflowError):
+        return f"{float(text):g}"
+    return text
 
 
 def _grades(

@@ -5,12 +5,12 @@ what the judge was asked, word by word: it can be asked the same again.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from masa.errors import DataError, UsageError
 from masa.graded.exports import content_of
@@ -35,7 +35,26 @@ OTHER_JUDGES = (
 HUMAN = "human"
 """The assertion that promptfoo adds where a person rates an output."""
 
+FAILED = re.compile(
+    r"\s*(API (call )?error|No output|Could not extract JSON|.{0,40}malformed response)",
+    re.IGNORECASE,
+)
+"""How the reason begins where the judge did not answer, or not in its form."""
+
+KINDS_OF_API = ("chat", "responses", "completion", "completions", "messages", "converse")
+"""What may stand between a provider and a model, as in openai:chat:gpt-4o."""
+
 JSON = "export it as JSON: promptfoo export eval ID -o results.json"
+
+OF_RUBRICS = f": masa reads those of {RUBRICS[0]}"
+
+REASONS = {
+    "below a threshold": ": they fail whatever the judge itself said, which is not known",
+    "that the judge failed to give": ": promptfoo counts them as fails",
+    "without pass or fail": "",
+}
+
+VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 CLIENTS = {
     "openai": "openai",
@@ -48,11 +67,23 @@ CLIENTS = {
 """The client of masa for the first word of a provider's name."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Provider:
+    """The model that graded, as promptfoo names it."""
+
+    name: str = ""
+    url: str = ""
+    key: str = ""
+    """the variable of the environment that holds its key"""
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+
 @dataclass(slots=True)
 class _Seen:
     """What was found on the way."""
 
-    judges: Counter[str] = field(default_factory=Counter)
+    judges: Counter["_Provider"] = field(default_factory=Counter)
     systems: Counter[str | None] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
 
@@ -103,6 +134,11 @@ def _results(path: Path) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
 def _grades(
     results: list[dict[str, Any]], config: Mapping[str, Any], wanted: Wanted, seen: _Seen
 ) -> Iterator[Grade]:
+    rendered = any(
+        _metadata(part).get("renderedGradingPrompt")
+        for result in results
+        for part in _parts(result.get("gradingResult"))
+    )
     for number, result in enumerate(results):
         parts = list(_parts(result.get("gradingResult")))
         rubrics = [part for part in parts if _kind(part) in RUBRICS]
@@ -114,21 +150,49 @@ def _grades(
             rubrics = [part for part in rubrics if part["assertion"].get("metric") == wanted.score]
         human = _human(parts, alone=len(rubrics) == 1)
         for at, part in enumerate(rubrics):
-            if not isinstance(part.get("pass"), bool):
-                seen.left_out["without pass or fail"] += 1
+            if why := _unknown(part, rendered=rendered):
+                seen.left_out[why] += 1
                 continue
             key = str(result.get("id") or f"test-{result.get('testIdx', number)}-{number}")
             yield _grade(result, part, key if len(rubrics) == 1 else f"{key}/{at + 1}", human, seen)
             seen.judges[_provider(result, part, config)] += 1
 
 
+def _unknown(part: Mapping[str, Any], *, rendered: bool) -> str:
+    """Say why it is not known whether the judge said that an output passes; empty if it is."""
+    passed, score = part.get("pass"), part.get("score")
+    if not isinstance(passed, bool):
+        return "without pass or fail"
+    if passed:
+        return ""
+    metadata = _metadata(part)
+    # promptfoo writes "fail" where the judge did not answer.
+    unasked = rendered and not score and not metadata.get("renderedGradingPrompt")
+    if metadata.get("graderError") or unasked or FAILED.match(str(part.get("reason") or "")):
+        return "that the judge failed to give"
+    threshold = part["assertion"].get("threshold")
+    if threshold is None or (_is_number(score) and _is_number(threshold) and score >= threshold):
+        return ""
+    # A score below the threshold fails, whatever the judge said.
+    return "below a threshold"
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _metadata(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = part.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
 def _grade(
     result: Mapping[str, Any], part: Mapping[str, Any], key: str, human: str | None, seen: _Seen
 ) -> Grade:
-    metadata = part.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = _metadata(part)
     rubric = metadata.get("renderedAssertionValue", part["assertion"].get("value"))
-    system, asked = _asked(metadata.get("renderedGradingPrompt"))
+    images = metadata.get("renderedGradingPromptImages")
+    system, asked = _asked(None if images else metadata.get("renderedGradingPrompt"))
     if asked is not None:
         seen.systems[system] += 1
     response = result.get("response")
@@ -154,7 +218,8 @@ def _parts(grading: object) -> Iterator[dict[str, Any]]:
     """Give the results of all assertions, those of sets of assertions, too."""
     if not isinstance(grading, Mapping):
         return
-    for part in grading.get("componentResults") or ():
+    inside = grading.get("componentResults")
+    for part in inside if isinstance(inside, list) else ():
         if isinstance(part, dict):
             if isinstance(part.get("assertion"), Mapping):
                 yield part
@@ -202,25 +267,22 @@ def _system(seen: _Seen) -> str | None:
 
 def _confidence(score: object, *, passed: bool) -> float | None:
     """Give how far the score, from 0 to 1, lies on the side of the grade."""
-    if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
+    if not _is_number(score) or not 0 <= score <= 1:
         return None
-    return round(score if passed else 1 - score, 6) if 0 <= score <= 1 else None
+    return round(score if passed else 1 - score, 6)
 
 
-def _provider(result: Mapping[str, Any], part: Mapping[str, Any], config: Mapping[str, Any]) -> str:
-    """Name the model that graded: of the assertion, of the test, or of all tests."""
-    test = result.get("testCase")
-    default = config.get("defaultTest")
+def _provider(
+    result: Mapping[str, Any], part: Mapping[str, Any], config: Mapping[str, Any]
+) -> _Provider:
+    """Find the model that graded: of the assertion, of the test, or of all tests."""
     places = (
         part["assertion"].get("provider"),
-        _option(test, "provider"),
-        _option(default, "provider"),
+        _option(result.get("testCase"), "provider"),
+        _option(config.get("defaultTest"), "provider"),
     )
-    for place in places:
-        named_ = _name(place)
-        if named_:
-            return named_
-    return ""
+    found = (_named(place) for place in places)
+    return next((one for one in found if one.name), _Provider())
 
 
 def _option(test: object, name: str) -> object:
@@ -228,37 +290,63 @@ def _option(test: object, name: str) -> object:
     return options.get(name) if isinstance(options, Mapping) else None
 
 
-def _name(provider: object) -> str:
-    """Give the name of a provider, and the address of its endpoint behind a space."""
+def _named(provider: object) -> _Provider:
+    """Read how a provider is named and set up."""
     if isinstance(provider, str):
-        return provider
+        return _Provider(provider)
     if not isinstance(provider, Mapping):
-        return ""
+        return _Provider()
     if "text" in provider:
-        return _name(provider["text"])
+        return _named(provider["text"])
     config = provider.get("config")
-    url = config.get("apiBaseUrl") if isinstance(config, Mapping) else None
-    return f"{provider.get('id') or ''} {url or ''}".strip()
+    config = config if isinstance(config, Mapping) else {}
+    key, temperature = str(config.get("apiKeyEnvar") or ""), config.get("temperature")
+    most = config.get("max_completion_tokens", config.get("max_tokens"))
+    return _Provider(
+        str(provider.get("id") or ""),
+        str(config.get("apiBaseUrl") or ""),
+        key if VARIABLE.fullmatch(key) else "",
+        float(temperature) if _is_number(temperature) else None,
+        most if isinstance(most, int) and most > 0 else None,
+    )
 
 
 def _judge(seen: _Seen, system: str | None) -> Judge:
-    """Give the judge that graded most."""
-    provider, _, url = (seen.judges.most_common(1)[0][0]).partition(" ")
-    client, model = "openai", ""
-    words = provider.split(":")
-    if words[0] in CLIENTS and len(words) > 1:
-        client, model = CLIENTS[words[0]], words[-1]
-    if client == "bedrock":
-        model = provider.partition(":")[2]
-    return Judge(client, model, url, system, "pass", {"true": "pass", "false": "fail"})
+    """Give the judge that graded most; without a model where masa has no client for it."""
+    provider = seen.judges.most_common(1)[0][0]
+    maker, _, model = provider.name.partition(":")
+    kind, _, rest = model.partition(":")
+    if kind in KINDS_OF_API:
+        model = rest
+    judge = Judge(
+        CLIENTS.get(maker, "openai"),
+        model if maker in CLIENTS else "",
+        provider.url,
+        system,
+        "pass",
+        {"true": "pass", "false": "fail"},
+        key=provider.key,
+        temperature=provider.temperature,
+        max_tokens=provider.max_tokens,
+    )
+    if judge.client == "openai" and kind == "responses":
+        return replace(judge, api="responses")
+    return judge
 
 
 def _notes(grades: tuple[Grade, ...], seen: _Seen) -> Iterator[str]:
     for why, times in seen.left_out.items():
         if times:
-            yield f"{times:,} grades {why} are left out: masa reads those of {RUBRICS[0]}"
+            yield f"{times:,} grades {why} are left out{REASONS.get(why, OF_RUBRICS)}"
+    judge = seen.judges.most_common(1)[0][0].name
+    if judge.partition(":")[0] not in CLIENTS:
+        yield (
+            f"masa has no client for the model that graded, {judge!r}: "
+            if judge
+            else "the export does not say which model graded: "
+        ) + "name the client and the model in masa.toml"
     if len(seen.judges) > 1:
-        some = ", ".join(f"{name or 'unknown'} ({n:,})" for name, n in seen.judges.most_common())
+        some = ", ".join(f"{one.name or 'unknown'} ({n:,})" for one, n in seen.judges.most_common())
         yield f"several models graded: {some}; masa.toml names the first"
     if len(seen.systems) > 1:
         yield "the instructions of the judge differ from row to row: they are left out"
