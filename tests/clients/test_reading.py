@@ -301,6 +301,73 @@ def test_cases_that_are_easily_misread(
         assert found.unread == unread
 
 
+TAKEN_BACK = (
+    "My answer is {0}. However, given the sarcasm I would say {1}.",
+    "Final answer: {0}\n\nCorrection: {1}",
+    "Final answer: {0}\nFinal answer (revised): {1}",
+    "The overall score is {0}. The sentiment is {1}.",
+    "{0}: tasty food.\n{1}: rude staff, dirty, never again.",
+    "Answer: {0}; {1}",
+    "[ ] {0}\n[x] {1}\n",
+    "( ) {0}\n( ) {1}",
+    "\u274c {0}",
+    "~~{0}~~",
+    "The review sounds {0}, yet the writer is sarcastic.",
+    "The review seems {0} but is sarcastic.",
+    "The answer is {0}. That is wrong.",
+    "The label is {0}, which is false.",
+    "Answer: {0} (incorrect)",
+    "{0}. But the sarcasm makes it the other label.",
+    "At first glance it is {0}.",
+    "It is difficult to call this {0}.",
+    "I hesitate to call this {0}.",
+    "The first half is {0}, the second is bitter.",
+    "The writer is {0} that the product broke.",
+    "{0}: low",
+    "{0}: unlikely",
+    "{0} - hardly",
+    "{0} (doubtful)",
+    '{{"label": "mixed", "reason": "The tone is {0} at first"}}',
+    '{{"label": null, "reason": "the first sentence is {0}"}}',
+    '{{"label": "{0}", "final_label": "{1}"}}',
+    "Label: mixed. The tone is {0} overall.",
+    "Mixed\n\nThe ending is {0}.",
+    "{0}! Please provide the text.",
+)
+
+
+@pytest.mark.parametrize("said", TAKEN_BACK)
+def test_what_is_taken_back_later_is_not_read(said: str) -> None:
+    text = said.format("positive", "negative")
+    if text != "[ ] positive\n[x] negative\n":
+        assert read(text, SENTIMENT).label is None, text
+    else:
+        assert read(text, SENTIMENT).label in (None, "negative")
+
+
+def test_thoughts_are_no_answers_wherever_their_tags_are() -> None:
+    thoughts = "My answer would be negative. Hmm. " * 900
+    for said in (
+        f"{thoughts}</think>\n\npositive",
+        f"<think>{thoughts}</think>positive",
+        f"<thinking>a</thinking><think>{thoughts}</think>positive",
+    ):
+        assert read(said, SENTIMENT).label == "positive"
+    assert read("<think>The answer is positive.", SENTIMENT).unread == "empty"
+
+
+@pytest.mark.parametrize("said", ["\u22122", "Score: \u22122", "\u20132", "Score: - 2"])
+def test_a_minus_is_a_minus_however_it_is_written(said: str) -> None:
+    names = {str(grade): str(grade) for grade in range(-2, 3)}
+    assert read(said, names).label == "-2"
+    assert read(said, GRADES).label is None
+
+
+@pytest.mark.parametrize("said", ["\u22654", "4+", ">3", "<3", "~3", "-3/5"])
+def test_a_number_that_is_compared_is_no_grade(said: str) -> None:
+    assert read(said, GRADES).label is None
+
+
 def test_there_are_a_few_hundred_ways() -> None:
     assert 3 * 3 * len(SURE) + 2 * 3 * len(UNSURE) + len(NOTHING) > 600
     assert len(SURE) + len(UNSURE) + len(NOTHING) > 120

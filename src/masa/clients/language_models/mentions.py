@@ -73,7 +73,8 @@ _DENIED_AFTER = re.compile(
 
 OPEN = re.compile(
     r"\b(?:maybe|perhaps|possib(?:ly|le)|might|could|may|either|whether|if|unless|unclear|unsure"
-    r"|uncertain|ambiguous|depends?|depending|hard to (?:say|tell)|difficult to (?:say|tell)"
+    r"|uncertain|ambiguous|depends?|depending|hard to|difficult to|hesitat\w+"
+    r"|at first|initially|on the surface|superficially|(?:first|second) (?:half|part)|partly"
     r"|not sure|not certain|can(?:no|')t (?:tell|say|determine|decide)|between|borderline|options"
     r"|or)\b",
     re.IGNORECASE,
@@ -87,6 +88,9 @@ _INSTEAD = re.compile(
 )
 """Words that put a label in the place of one that was denied before."""
 
+TURNS = re.compile(r"\b(?:but|yet|although|though|whereas)\b|^\s*that\b", re.IGNORECASE)
+"""Words behind a label after which the rest of its sentence may take it back."""
+
 VALUE = re.compile(
     r"[\"'”’)\]>}]*\s*[:=]\s*[\"']?(?:[-+.]?\d|(?:true|false|yes|no)\b)", re.IGNORECASE
 )
@@ -98,6 +102,10 @@ _AROUND = 400
 _WHOLE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _BUT = re.compile(r"(?<!\banything )(?<!\ball )\bbut\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[.!?;:\n。！？；：，]|,\s|\s[-\u2013\u2014]\s")
+
+
+_AS_HEADING = re.compile(r"\s*(?:score|level|probability)?\s*[:(\u2013\u2014-]\s*", re.IGNORECASE)
+"""What stands between a label and what is said of it, as in "spam: unlikely"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +151,27 @@ def ends_number(after: str) -> bool:
     >>> ends_number(". The rest"), ends_number(".5 points")
     (True, False)
     """
-    return re.match(r"[.,]\d|\s*[/%]|-\d", after) is None
+    return re.match(r"[.,]\d|\s*[/%]|-\d|\+", after) is None
+
+
+def is_heading(after: str) -> bool:
+    """Say whether a label may be the name of the one or two words behind it.
+
+    >>> is_heading(": unlikely"), is_heading(": the writer says so")
+    (True, False)
+    """
+    heading = _AS_HEADING.match(after)
+    if heading is None:
+        return False
+    words = re.findall(r"\w+", _CLAUSE.split(after[heading.end() :])[0].casefold())
+    sure = "confidence" in words and "low" not in words
+    return len(words) in (1, 2) and not sure and not any(word.isdecimal() for word in words)
 
 
 def bounded(name: str) -> str:
     """Give the pattern of a name that is not a part of another word or number."""
     if name.isdecimal():
-        return rf"(?<![\w/])(?<!\d[.,-])(?<![-+]){re.escape(name)}(?!\w|[.,]\d|\s*[/%]|-\d)"
+        return rf"(?<![\w/])(?<!\d[.,-])(?<![-+<>≤≥~]){re.escape(name)}(?!\w|[.,]\d|\s*[/%]|-\d|\+)"
     return rf"(?<!\w){re.escape(name)}(?!\w)"
 
 
@@ -170,9 +192,15 @@ def _mention(text: str, label: str, begin: int, end: int, *, strict: bool) -> Me
         label,
         begin,
         end,
-        stated=stated and not VALUE.match(all_after) and (ends or not strict),
+        stated=stated
+        and not VALUE.match(all_after)
+        and not is_heading(all_after)
+        and (ends or not strict),
         denied=bool(_DENIAL.search(near) or _DENIED_AFTER.search(after)),
-        open=asked or endless or OPEN.search(sentence) is not None,
+        open=asked
+        or endless
+        or OPEN.search(sentence) is not None
+        or TURNS.search(_WHOLE.split(all_after)[0]) is not None,
     )
 
 

@@ -39,7 +39,7 @@ Classify the text below. Answer with exactly one of these labels and nothing els
 Text:
 {input}"""
 
-READING = 3
+READING = 4
 """The version of `read`: answers that were read in another way are not compared."""
 
 OVERHEAD = 200

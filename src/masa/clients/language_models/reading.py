@@ -11,7 +11,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from masa.clients.language_models.mentions import OPEN, VALUE, ends_number, mentions, replaces
+from masa.clients.language_models.mentions import (
+    OPEN,
+    VALUE,
+    ends_number,
+    is_heading,
+    mentions,
+    replaces,
+)
 from masa.clients.templates import Path
 from masa.data.dataset import as_text
 
@@ -41,7 +48,7 @@ STATED = re.compile(
     re.IGNORECASE,
 )
 
-OUT_OF = re.compile(r"(?<![\w.])(?P<said>\d+)\s*(?:/|out of)\s*(?P<most>\d+)(?![\w.])")
+OUT_OF = re.compile(r"(?<![\w.-])(?P<said>\d+)\s*(?:/|out of)\s*(?P<most>\d+)(?![\w.])")
 
 ENDS = re.compile(
     r"[\"'”’)\]>}」】]*\s*(?:$|[.,;:!(\u2013\u2014。！；：，]|-\s|because\b|since\b|as\b)",
@@ -70,10 +77,40 @@ REVISION = re.compile(
 )
 """The beginning of a sentence that may take back what was stated before."""
 
+TAKEN_BACK = re.compile(
+    r"\b(?:that|this|which|it) (?:is|was|would be|seems) (?:wrong|incorrect|false|mistaken|untrue"
+    r"|not (?:right|correct|true))\b|\((?:wrong|incorrect|false|not (?:right|correct))\)"
+    r"|\bplease (?:provide|share|send|paste)\b"
+    r"|[.!?\n]\s*(?:but|however|yet|although|that said|on the other hand|still|nevertheless)\b",
+    re.IGNORECASE,
+)
+"""Words that may take back what was stated before, wherever they stand behind it."""
+
+UNTICKED = re.compile(r"^\W*(?:\[ \]|\( \)|☐|❌|✗|✘|✖).*$|~~.+?~~", re.MULTILINE)
+"""A box that is not ticked, or what was struck out."""
+
+MINUS = re.compile(r"[\u2212\u2013-]\s?(?=\d)")
+
+GREETINGS = {
+    "sure",
+    "okay",
+    "ok",
+    "certainly",
+    "of course",
+    "yes",
+    "well",
+    "here",
+    "hello",
+    "thanks",
+}
+
 SENTENCE = re.compile(r"(?<=[.!?;。！？；])\s*(?=\s|[^\x00-\x7f])|\n+")
 
 LIST = re.compile(r"^\s*\d+[.)]\s+\S", re.MULTILINE)
 """A numbered line: where there are several, their numbers are no answers."""
+
+COMPARED = re.compile(r"\W*(?:[-+>\u2264\u2265~]|<(?!\s*\d+\s*>))\s*\d|\W*\d+\s*[-+]\W*$")
+"""A number that is not the grade itself: "-2", ">3", "4+"."""
 
 STRIPPED = " \"'`*_.:,!()[]<>{}“”‘’#。！：，「」『』【】《》"
 
@@ -107,21 +144,36 @@ def read(said: str, names: Mapping[str, str]) -> Reading:
     """
     if not said.strip():
         return Reading(None, "empty")
-    text = _bare(said[-LONGEST:])
+    text = _bare(said)
+    if not text:
+        return Reading(None, "denied" if UNTICKED.search(said) else "empty")
     whole = re.sub(r"^(\d+)[.,]0+$", r"\1", simplified(text))
-    if whole in names and not re.match(r"-\d", text):
+    if whole in names and not COMPARED.match(text):
         return Reading(names[whole])
     in_json = _in_json(text, names)
     if in_json is not None:
-        return Reading(in_json)
+        return in_json
     found = _final(text, names)
     if not found and _is_table(text, names):
         return Reading(None, "several labels")
     if not found:
-        found = _stated(text, names) | _revised(text, names)
+        found = _stated(text, names)
+    found |= _revised(text, names)
     if not found:
         return _mentioned(text, names)
-    return Reading(found.pop()) if len(found) == 1 else Reading(None, "several labels")
+    return _unless_taken_back(found, text, names)
+
+
+def _unless_taken_back(found: set[str], text: str, names: Mapping[str, str]) -> Reading:
+    """Read the label that was stated, unless other sentences state another, or that it is wrong."""
+    others = {
+        mention.label for mention in mentions(text, names) if mention.stated and not mention.denied
+    }
+    if len(found | others) > 1:
+        return Reading(None, "several labels")
+    if TAKEN_BACK.search(text):
+        return Reading(None, "unsure")
+    return Reading(found.pop())
 
 
 def read_at(said: str, path: Path, names: Mapping[str, str]) -> Reading:
@@ -133,7 +185,7 @@ def read_at(said: str, path: Path, names: Mapping[str, str]) -> Reading:
     """
     if not said.strip():
         return Reading(None, "empty")
-    text = _without_thoughts(said[-LONGEST:])
+    text = _without_thoughts(said)[-LONGEST:]
     begin, end = text.find("{"), text.rfind("}")
     try:
         label = as_text(path.of(json.loads(text[begin : end + 1])))
@@ -158,19 +210,25 @@ def read_json(said: str, names: Mapping[str, str]) -> Reading:
 
 
 def _without_thoughts(said: str) -> str:
-    return re.sub(r"<think(?:ing)?>.*?</think(?:ing)?>", " ", said, flags=re.DOTALL | re.IGNORECASE)
+    """Keep what stands behind the last end of thoughts, and before thoughts without an end.
+
+    Some templates of chats leave out where thoughts begin.
+    """
+    behind = re.split(r"</think(?:ing)?>", said, flags=re.IGNORECASE)[-1]
+    return re.split(r"<think(?:ing)?>", behind, flags=re.IGNORECASE)[0]
 
 
 def _bare(said: str) -> str:
     """Remove thoughts and marks of formatting."""
-    text = _without_thoughts(said).replace("\u2019", "'")
+    text = _without_thoughts(said)[-LONGEST:].replace("\u2019", "'")
+    text = UNTICKED.sub("", MINUS.sub("-", text))
     text = re.sub(r"\\boxed\{(?:\\text\{)?([^{}]*)\}+", r"\nfinal answer: \1\n", text)
     text = re.sub(r"^\s*```\w*\s*$", "", text, flags=re.MULTILINE)
     return re.sub(r"\*+|`+|(?<!\w)__?|__?(?!\w)", "", text).strip()
 
 
-def _in_json(text: str, names: Mapping[str, str]) -> str | None:
-    """Read an answer that is an object of JSON with one label under a usual name."""
+def _in_json(text: str, names: Mapping[str, str]) -> Reading | None:
+    """Read an answer that is an object of JSON with a label under a usual name."""
     begin, end = text.find("{"), text.rfind("}")
     if not 0 <= begin < end or len(text) - (end - begin) > 200:
         return None
@@ -180,12 +238,19 @@ def _in_json(text: str, names: Mapping[str, str]) -> str | None:
         return None
     if not isinstance(content, dict):
         return None
-    found = {
-        names[simplified(str(value))]
+    said = [
+        simplified(str(value))
         for key, value in content.items()
-        if str(key).lower() in KEYS and simplified(str(value)) in names
-    }
-    return found.pop() if len(found) == 1 else None
+        if re.split(r"[_\s-]", str(key).lower())[-1] in KEYS and not isinstance(value, float)
+    ]
+    found = {names[one] for one in said if one in names}
+    if len(found) > 1:
+        return Reading(None, "several labels")
+    if found:
+        return Reading(found.pop())
+    if said == ["none"] and None in content.values():
+        return Reading(None, "no label")
+    return Reading(None, "unknown label") if said else None
 
 
 def _final(text: str, names: Mapping[str, str]) -> set[str]:
@@ -204,7 +269,7 @@ def _stated(text: str, names: Mapping[str, str]) -> set[str]:
     lines = [line for line in text.split("\n") if line.strip()]
     in_list = len(LIST.findall(text)) > 1
     for number, line in enumerate(lines):
-        if simplified(line) in names:
+        if simplified(line) in names and not COMPARED.match(line):
             found.add(names[simplified(line)])
             continue
         for sentence in SENTENCE.split(line):
@@ -234,10 +299,12 @@ def _beginning(said: str, names: Mapping[str, str]) -> str | None:
         if not name or not low.startswith(name):
             continue
         after = rest[len(name) :]
+        if is_heading(after):
+            return None
         ends = ENDS.match(after)
         if ends is None or "?" in after or VALUE.match(after):
             return None
-        if name.isdecimal() and not ends_number(after):
+        if name.isdecimal() and (COMPARED.match(said) or not ends_number(after)):
             return None
         one_sentence = SENTENCE.split(after[ends.end() :])[0]
         others = {mention.label for mention in mentions(one_sentence, names)} - {names[name]}
@@ -274,6 +341,10 @@ def _mentioned(text: str, names: Mapping[str, str]) -> Reading:
         return Reading(None, "refused")
     if not found:
         return Reading(None, "no label")
+    if _states_another(text, names):
+        return Reading(None, "unknown label")
+    if TAKEN_BACK.search(text, found[0].end):
+        return Reading(None, "unsure")
     asserted = [mention for mention in found if not mention.denied]
     denied = [mention for mention in found if mention.denied]
     labels = {mention.label for mention in asserted}
@@ -287,3 +358,18 @@ def _mentioned(text: str, names: Mapping[str, str]) -> Reading:
         same = labels & {mention.label for mention in denied}
         return Reading(None, "denied" if same else "several labels")
     return Reading(labels.pop())
+
+
+def _states_another(text: str, names: Mapping[str, str]) -> bool:
+    """Say whether a label is stated that the data does not have: in the first line, or by name."""
+    first = simplified(text.partition("\n")[0])
+    alone = "\n" in text and len(first.split()) <= 2 and first not in GREETINGS
+    if alone and first and not mentions(first, names):
+        return True
+    for line in text.split("\n"):
+        stated = STATED.match(SENTENCE.split(line)[0])
+        if stated and ":" in line:
+            said = simplified(stated["said"])
+            if said and len(said.split()) <= 2 and not mentions(said, names):
+                return True
+    return False
