@@ -3,6 +3,7 @@
 import json
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,12 @@ def test_what_a_rubric_graded_becomes_items_with_what_was_asked_word_by_word() -
     assert judge.names == {"true": "pass", "false": "fail"}
 
 
-def test_the_labels_are_those_of_people_unless_told_otherwise() -> None:
+def test_the_labels_are_those_of_people_where_they_graded_all_or_if_wished() -> None:
     found = read()
-    by_people = list(found.rows(found.labelled_by(None)))
+    assert found.labelled_by(None) == "judge"
+    graded = replace(found, grades=tuple(one for one in found.grades if one.human is not None))
+    assert graded.labelled_by(None) == "human"
+    by_people = list(found.rows(found.labelled_by("human")))
     assert sum(row["label"] is None for row in by_people) == 4
     assert by_people[0]["label"] == by_people[0]["human"] != by_people[0]["judge.prediction"]
     by_judge = list(found.rows(found.labelled_by("judge")))

@@ -61,9 +61,10 @@ def guess(profiles: list[Profile]) -> Guess:
     known = [
         c for c in free if 2 <= c.distinct <= 1_000 and c.filled == c.rows and c.longest <= 100
     ]
+    named = [c for c in free if 2 <= c.distinct <= 1_000 and c.longest <= 100]
     few = [c for c in known if c.distinct <= max(2, c.rows // 3)]
     label = (
-        next((c.name for c in known if LABEL.match(c.name) and not c.unique), None)
+        next((c.name for c in named if LABEL.match(c.name) and not c.unique), None)
         or min(
             (c for c in few if not ID.match(c.name)),
             key=lambda c: (c.numeric, c.distinct),

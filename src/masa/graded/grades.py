@@ -98,13 +98,16 @@ class Grades:
         return sum(one.human is not None for one in self.grades)
 
     def labelled_by(self, wanted: str | None) -> str:
-        """Say whose grades are the labels: people's, if there are any, unless told otherwise."""
+        """Say whose grades are the labels: people's, if they graded all, unless told otherwise.
+
+        Items without a label have no part in the verdict.
+        """
         if wanted == "human" and not self.by_people:
             raise DataError(
                 f"{self.source}: no output was graded by a person",
                 hint="grade some in the tool and export again, or give --label-by judge",
             )
-        return wanted or ("human" if self.by_people else "judge")
+        return wanted or ("human" if self.by_people == len(self.grades) else "judge")
 
     def rows(self, label_by: str) -> Iterator[dict[str, Any]]:
         """Give the rows of the data file."""

@@ -86,6 +86,11 @@ class Config:
         return Api(name, {} if kind == "replay" else {"price": "queries-only"})
 
 
+OLD_COMES_FIRST = (
+    "masa.toml names the column {!r} as old: runs compare with that until you take the line out"
+)
+
+
 def store_of(file: Path | None, store: Path | None) -> Path:
     """Give the store that a configuration names, without needing all of it."""
     if store is not None:
@@ -96,6 +101,15 @@ def store_of(file: Path | None, store: Path | None) -> Path:
     content = _toml(found)
     _anchor(content, found.parent)
     return Path(content["store"])
+
+
+def old_column_of(file: Path | None) -> str | None:
+    """Give the column that a configuration names as the baseline, if it does."""
+    if file is None and not FILE.is_file():
+        return None
+    data = _toml(file or FILE).get("data")
+    old = data.get("old") if isinstance(data, Mapping) else None
+    return old if isinstance(old, str) else None
 
 
 class _Reader:

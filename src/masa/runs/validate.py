@@ -10,7 +10,7 @@ from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.errors import CallError, MasaError
 from masa.inference.method import Method, build_strata
-from masa.records import ERROR, UNREAD, amount
+from masa.records import ERROR, UNREAD, amount, billionths
 from masa.runs.replies import cleaned
 from masa.runs.stored_baseline import find_baseline
 from masa.runs.task import Task
@@ -48,8 +48,8 @@ class Validated:
         """Say what was spent."""
         if not answers:
             return ["Nothing was asked, nothing was spent."]
-        calls = "1 call was" if len(answers) == 1 else f"{len(answers)} calls were"
-        return [f"{calls} sent; the answers are not kept."]
+        calls = "1 item was" if len(answers) == 1 else f"{len(answers)} items were"
+        return [f"{calls} asked about; the answers are not kept."]
 
     @property
     def lines(self) -> list[str]:
@@ -170,6 +170,13 @@ def validated(task: Task) -> Validated:
     if not task.context.imports and config.api and config.api.client.startswith("python:"):
         notes.append(NOT_IMPORTED.format(config.api.client.removeprefix("python:")))
     worst_cost = None
+    if task.client.priced and budget.money is not None and len(found.data):
+        one = task.client.price(found.data.item(0))
+        if one > billionths(budget.money):
+            notes.append(
+                f"a call may cost {amount(one):g}, which the budget of {float(budget.money):g} in "
+                "money does not allow: nothing would be asked"
+            )
     if task.client.priced:
         worst_cost = amount(worst_price(task.client, found.data))
     return Validated(

@@ -24,7 +24,7 @@ from masa.cli.options import (
     without,
 )
 from masa.cli.output import print_json, running, say
-from masa.errors import UsageError
+from masa.errors import ApiError, UsageError
 from masa.settings.kinds import flag, text, whole
 from masa.settings.run import DEFAULT_STORE, FILE
 
@@ -162,9 +162,11 @@ def validate(given: Given) -> None:
         answers = asked(ready, calls)
     if given.as_json:
         print_json({**found.to_dict(), "answers": [one.to_dict() for one in answers]})
-        return
-    lines = [*found.lines, *(one.text for one in answers)]
-    print("\n".join([*map(plain, lines), *found.last_lines(answers)]))
+    else:
+        lines = [*found.lines, *(one.text for one in answers)]
+        print("\n".join([*map(plain, lines), *found.last_lines(answers)]))
+    if answers and all(one.error is not None for one in answers):
+        raise ApiError("no call was answered", hint="see above what each of them got")
 
 
 def confirm_calls(ready: "Task", given: Given, calls: int) -> None:

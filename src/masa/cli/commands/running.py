@@ -123,6 +123,7 @@ def baseline(given: Given) -> int:
     """
     from masa.report import terminal
     from masa.runs.baseline import baseline as run
+    from masa.runs.config import OLD_COMES_FIRST, old_column_of
 
     wanted = given.section(BaselineSettings)
     if wanted.take is not None:
@@ -142,7 +143,9 @@ def baseline(given: Given) -> int:
                 **of_run(task, given, progress),
             )
     show(given, found.to_dict(), terminal.baseline(found))
-    say(given, [*found.notes, *how_to_resume(found.run, found.stopped)])
+    old = old_column_of(given.read("config"))
+    notes = [OLD_COMES_FIRST.format(old)] if old else []
+    say(given, [*found.notes, *notes, *how_to_resume(found.run, found.stopped)])
     return found.exit_code
 
 

@@ -20,6 +20,7 @@ def _store(given: Given) -> Path:
 @command(NUMBER, STORE, JSON, QUIET)
 def accept(given: Given) -> None:
     """Make a finished run the new baseline. Nothing is asked or paid again."""
+    from masa.runs.config import OLD_COMES_FIRST, old_column_of
     from masa.runs.past_runs import accepted
     from masa.storage.store import opened
 
@@ -30,7 +31,10 @@ def accept(given: Given) -> None:
         more = {"updates": found.updates, "at_best": found.at_best}
         print_json({**told, "items": found.items, "answers": found.answers, **more})
         return
-    say(given, [f"run {found.run.id} is now the baseline of {found.run.name!r}: {found.words}"])
+    notes = [f"run {found.run.id} is now the baseline of {found.run.name!r}: {found.words}"]
+    if old := old_column_of(given.read("config")):
+        notes.append(OLD_COMES_FIRST.format(old))
+    say(given, notes)
 
 
 @command(NUMBER, STORE, JSON)
