@@ -117,7 +117,7 @@ def test_bounds_hold_where_most_cells_have_few_answers(
     before, now = (true_matrix(strata, data.predictions[name]) for name in ("old", "new"))
     truth = masa.Shift(before, now)
     bound, interval = [], []
-    for seed in range(30):
+    for seed in range(20):
         found = masa.assess(
             data, "replay:new", baseline="old", budget=budget, store=None, seed=seed
         )

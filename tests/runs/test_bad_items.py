@@ -73,7 +73,7 @@ def test_the_others_do_not_wait_for_an_item_that_hangs(server: Server, tmp_path:
     began = time.monotonic()
     found = masa.assess(
         data(),
-        client(server, timeout=1.0),
+        client(server, timeout=0.5),
         baseline=same_answers(server),
         budget=400,
         store=tmp_path / "s.db",

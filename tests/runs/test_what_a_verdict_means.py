@@ -72,7 +72,7 @@ def test_as_many_more_queries_as_it_says_do_decide_it() -> None:
     """About: twice as many do in most runs, and half as many in few."""
     data = shuffled(8000, changed=0.02)
     enough = 0
-    for seed in range(12):
+    for seed in range(8):
         found = assessed(data, budget=400, seed=seed)
         if found.verdict != "undecided":
             enough += 1
@@ -80,7 +80,7 @@ def test_as_many_more_queries_as_it_says_do_decide_it() -> None:
         assert found.more_queries is not None
         more = assessed(data, budget=400 + 2 * found.more_queries, seed=seed)
         enough += more.verdict != "undecided"
-    assert enough >= 9
+    assert enough >= 6
 
 
 def test_labels_that_differ_by_case_are_named_before_anything_is_spent() -> None:
