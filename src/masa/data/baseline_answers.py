@@ -29,6 +29,8 @@ class BaselineAnswers:
     run: int | None = None
     asked_twice: Mapping[int, bool] = field(default_factory=dict)
     """the places of the items that were asked twice, and whether the two answers differ"""
+    confidence_twice: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    """both confidences of the items that were asked twice, by place, where they have them"""
     asked_twice_before: tuple[int, int] = (0, 0)
     """how many items an earlier run asked twice, and how many of them were answered differently"""
     confidence_repeats: bool = False
@@ -103,6 +105,7 @@ class BaselineAnswers:
             version=later.version,
             run=later.run,
             asked_twice=later.asked_twice or self.asked_twice,
+            confidence_twice=later.confidence_twice or self.confidence_twice,
             asked_twice_before=max(self.noise_counts, later.noise_counts),
             confidence_repeats=later.confidence_repeats or self.confidence_repeats,
         )
@@ -138,6 +141,7 @@ class BaselineAnswers:
             version=later.version,
             run=later.run,
             asked_twice={**self.asked_twice, **later.asked_twice},
+            confidence_twice={**self.confidence_twice, **later.confidence_twice},
             source=_joined(self.source, later.source, order),
             weight=weight,
             extra_variance=extra_variance,
@@ -232,6 +236,7 @@ def narrowed(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, BaselineAnsw
         old,
         places=np.arange(len(kept)),
         asked_twice={now[before]: differs for before, differs in old.asked_twice.items()},
+        confidence_twice={now[before]: both for before, both in old.confidence_twice.items()},
         uncovered_share=uncovered_share,
         uncovered=labels + groups,
         notes=(*old.notes, *notes),
@@ -257,6 +262,7 @@ def labelled_only(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, Baselin
     place = np.full(len(data), -1)
     place[keep] = np.arange(len(keep))
     twice = {int(place[item]): differs for item, differs in old.asked_twice.items()}
+    confidences = {int(place[item]): both for item, both in old.confidence_twice.items()}
 
     def kept(values: Floats | None) -> Floats | None:
         return None if values is None else values[keep]
@@ -270,6 +276,7 @@ def labelled_only(data: Dataset, old: BaselineAnswers) -> tuple[Dataset, Baselin
         extra_variance=kept(old.extra_variance),
         source=None if old.source is None else old.source[keep],
         asked_twice={item: differs for item, differs in twice.items() if item >= 0},
+        confidence_twice={item: both for item, both in confidences.items() if item >= 0},
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
-from masa.data.features import ranks
 from masa.inference.estimate import Estimate
+from masa.inference.moved_confidence import CONFIDENCE_BINS, confidence_bins, moved_confidence
 from masa.inference.readings import StandardErrors
 from masa.inference.sample import Sample
 from masa.inference.spread import normal
@@ -19,8 +19,9 @@ from masa.sampling.predictive import SAME_CONFIDENCE
 FALSE_ALARM_RATE = 0.035
 """How often an API with noise that did not change may be said to have changed."""
 
-CONFIDENCE_BINS = 5
-"""Noise is compared among items of about the same confidence, in so many bins of equal size."""
+FALSE_ALARM_RATE_BESIDE = 0.02
+"""The same for answers alone, and for confidences alone, where it is known how much confidences
+wobble and both are looked at."""
 
 FREQUENCY_WEIGHT = 0.9
 """Weight of the score for answers that differ more often than by noise. The score for their
@@ -71,25 +72,47 @@ def any_change(
 
     For an API without noise any answer that differs is proof. So is a confidence (by place) that
     differs, if the API was seen to repeat its confidences too. For an API with noise more answers
-    must differ than the noise explains.
+    must differ, or more confidences must have moved far, than the noise explains.
     """
-    if not old.repeats_itself:
-        if not differing:
-            return AnyChange("no sign")
-        return _beyond_noise(found, old, compared_to, differing, looks)
+    if old.repeats_itself:
+        proof = _difference(old, compared_to, differing, confidence or {})
+        if proof:
+            return AnyChange("yes", proof)
+    moved = None
+    if found is not None and confidence:
+        moved = moved_confidence(_asked(found, compared_to), old, confidence)
+        # The test is one-sided, the number of standard errors that of a two-sided interval.
+        limit = (looks or normal)(1.0 - 2.0 * FALSE_ALARM_RATE_BESIDE)
+        if moved is not None and moved.score > limit:
+            return AnyChange("yes", moved.proof)
+    if old.repeats_itself or not differing:
+        return AnyChange("no sign")
+    rate = FALSE_ALARM_RATE if moved is None else FALSE_ALARM_RATE_BESIDE
+    return _beyond_noise(found, old, compared_to, differing, (looks or normal)(1.0 - 2.0 * rate))
+
+
+def _difference(
+    old: BaselineAnswers,
+    compared_to: list[int],
+    differing: Mapping[int, ChangedItem],
+    confidence: Mapping[int, float],
+) -> str:
+    """Give the proof that an API without noise changed; empty if there is none."""
     if differing:
-        return AnyChange("yes", f"{len(differing):,} of {len(compared_to):,} answers differ")
-    if old.confidence_repeats and old.confidence is not None and confidence:
-        before = old.confidence
-        changed = sum(
-            abs(before[place] - now) > SAME_CONFIDENCE for place, now in confidence.items()
-        )
-        if changed:
-            return AnyChange(
-                "yes",
-                f"the confidence of {changed:,} of {len(confidence):,} answers is not what it was",
-            )
-    return AnyChange("no sign")
+        return f"{len(differing):,} of {len(compared_to):,} answers differ"
+    if not old.confidence_repeats or old.confidence is None:
+        return ""
+    before = old.confidence
+    changed = sum(abs(before[place] - now) > SAME_CONFIDENCE for place, now in confidence.items())
+    if not changed:
+        return ""
+    return f"the confidence of {changed:,} of {len(confidence):,} answers is not what it was"
+
+
+def _asked(found: Estimate, compared_to: list[int]) -> Sample:
+    """Give those of the answers that represent others and have a baseline answer."""
+    asked = found.now[0]
+    return asked.take(np.isin(asked.place, np.array(compared_to, np.int64)) & (asked.weight > 0.0))
 
 
 def _beyond_noise(
@@ -97,9 +120,11 @@ def _beyond_noise(
     old: BaselineAnswers,
     compared_to: list[int],
     differing: Mapping[int, ChangedItem],
-    looks: StandardErrors | None,
+    limit: float,
 ) -> AnyChange:
     """Say whether answers differ more often, or in another way, than by noise alone.
+
+    That is so if the score is above the limit.
 
     Each answer has its weight. Unweighted counts would find change where there is none: items of
     low confidence are asked more often, and there an API contradicts itself more often
@@ -111,8 +136,7 @@ def _beyond_noise(
         return AnyChange(
             "noise", "the API contradicts itself, and none of these items was asked twice"
         )
-    asked = found.now[0]
-    asked = asked.take(np.isin(asked.place, np.array(compared_to, np.int64)) & (asked.weight > 0.0))
+    asked = _asked(found, compared_to)
     if not len(asked.place):
         return AnyChange("noise")
     differs = np.isin(asked.place, list(differing))
@@ -120,8 +144,6 @@ def _beyond_noise(
     frequency = _frequency_score(asked, differs, old)
     direction = _direction_score(changes, asked.weight[differs])
     score = FREQUENCY_WEIGHT * frequency + sqrt(1.0 - FREQUENCY_WEIGHT**2) * direction
-    # The test is one-sided, the number of standard errors that of a two-sided interval.
-    limit = (looks or normal)(1.0 - 2.0 * FALSE_ALARM_RATE)
 
     rate = 100 * old.contradicted / old.repeated
     noise = f"{rate:.2g}% of {old.repeated:,} items asked twice were answered differently"
@@ -137,7 +159,7 @@ def _frequency_score(asked: Sample, differs: Bools, old: BaselineAnswers) -> flo
     It is in standard errors, among items of about the same confidence, and under the same
     probability for both (as in the test of Cochran, Mantel and Haenszel).
     """
-    bins, twice = _confidence_bins(old), np.array(list(old.asked_twice), np.int64)
+    bins, twice = confidence_bins(old), np.array(list(old.asked_twice), np.int64)
     contradicted = np.array(list(old.asked_twice.values()), bool)
     new = _BinRates.of(bins[asked.place], asked.weight, differs)
     noise = _BinRates.of(bins[twice], np.ones(len(twice)), contradicted)
@@ -199,12 +221,3 @@ class _BinRates:
         residual = differs - share[bins]
         variance = np.bincount(bins, weight**2 * residual**2, CONFIDENCE_BINS) / divisor**2
         return cls(share, total**2 / np.where(squares > 0.0, squares, 1.0), variance)
-
-
-def _confidence_bins(old: BaselineAnswers) -> Codes:
-    """Give the bin of each item (N,) by the confidence of its baseline answer, the lowest first."""
-    if old.confidence is None:
-        return np.zeros(1 + int(old.places.max()), np.int32)
-    return np.minimum(
-        (ranks(old.confidence) * CONFIDENCE_BINS).astype(np.int32), CONFIDENCE_BINS - 1
-    )

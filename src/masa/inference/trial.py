@@ -167,7 +167,8 @@ class Trial:
         )
         some_drawn = any(self.asked.queries[item].batch != 0 for item in first)
         found = None
-        if differing and not self._old.repeats_itself and some_drawn:
+        noisy = differing and not self._old.repeats_itself
+        if some_drawn and (noisy or self._old.confidence_twice):
             found = self.estimate(finite=False)
         confidence = self.asked.confidence(first)
         said = any_change(found, self._old, compared, differing, confidence=confidence).said

@@ -161,9 +161,8 @@ def _own(store: Store, data: Dataset, run: Run, *, alone: bool) -> BaselineAnswe
             weight, extra_variance = _weights_of_run(data, items, run, past)
         else:
             weight, extra_variance = evenly_weighted(data, items, run.settings.get("levels", 3))
-    twice = _asked_twice(past)
-    pairs = _predictions(twice)
-    before: dict[int, tuple[str, str]] = {}
+    twice = pairs = _asked_twice(past)
+    before: Twice = {}
     if alone and not pairs and run.baseline is not None:
         # Noise was measured before this run: of those items, the ones asked here are left.
         before = _asked_twice_before(store, run)
@@ -176,13 +175,14 @@ def _own(store: Store, data: Dataset, run: Run, *, alone: bool) -> BaselineAnswe
         version(past),
         run.id,
         asked_twice={
-            place[key]: first != again
+            place[key]: first.prediction != again.prediction
             for key, (first, again) in pairs.items()
-            if key in place and ERROR not in (first, again)
+            if key in place
         },
+        confidence_twice=_confidence_twice(pairs, place),
         asked_twice_before=(
             len(before),
-            sum(first != again for first, again in before.values()),
+            sum(first.prediction != again.prediction for first, again in before.values()),
         ),
         confidence_repeats=_confidence_repeats(twice),
         weight=weight,
@@ -222,26 +222,30 @@ Twice = dict[int, tuple[RecordedAnswer, RecordedAnswer]]
 
 
 def _asked_twice(past: Past) -> Twice:
-    """Give both answers about the items that were asked twice, by key."""
+    """Give both answers about the items that were answered twice, by key."""
     return {
         key: (past.answers[key], again)
         for key, again in past.repeats.items()
-        if key in past.answers
+        if key in past.answers and ERROR not in (past.answers[key].prediction, again.prediction)
     }
 
 
-def _predictions(twice: Twice) -> dict[int, tuple[str, str]]:
-    return {key: (first.prediction, again.prediction) for key, (first, again) in twice.items()}
-
-
-def _asked_twice_before(store: Store, run: Run) -> dict[int, tuple[str, str]]:
+def _asked_twice_before(store: Store, run: Run) -> Twice:
     """Give the answers about items asked twice by the baseline of a run, or by an earlier one."""
-    found: dict[int, tuple[str, str]] = {}
+    found: Twice = {}
     while run.baseline is not None and not found:
         run = history.find(store, run.baseline)
-        pairs = _predictions(_asked_twice(journal.past(store, run.id)))
-        found = {key: pair for key, pair in pairs.items() if ERROR not in pair}
+        found = _asked_twice(journal.past(store, run.id))
     return found
+
+
+def _confidence_twice(twice: Twice, place: dict[int, int]) -> dict[int, tuple[float, float]]:
+    """Give both confidences of the items that were answered twice, by place."""
+    return {
+        place[key]: (first.confidence, again.confidence)
+        for key, (first, again) in twice.items()
+        if key in place and first.confidence is not None and again.confidence is not None
+    }
 
 
 def _confidence_repeats(twice: Twice) -> bool:
