@@ -9,6 +9,7 @@ from itertools import islice
 
 import numpy as np
 
+from masa.data.dataset import Dataset
 from masa.records import Codes, Column, Floats, Ints
 
 VOCABULARY = 4096
@@ -16,6 +17,14 @@ VOCABULARY = 4096
 
 MOST_WORDS, MOST_TEXT = 64, 4_000
 """How much of a text is used: its first different words, of its first characters."""
+
+WORD = re.compile(r"\w+(?:'\w+)?")
+
+MANY = 50_000
+"""Items from which on compiled code is worth loading."""
+
+AT_ONCE = 65_536
+"""Items whose words are hashed together."""
 
 MOST_REMEMBERED = 1_000_000
 """The most words whose codes are kept in memory."""
@@ -52,15 +61,46 @@ class Words:
         >>> words.start.tolist(), len(words.codes)
         ([0, 2, 2], 2)
         """
-        code_of = _WordCodes().__getitem__
-        words_in = re.compile(r"\w+(?:'\w+)?").findall
+        code_of = _WordCodes()
         starts = array("q", [0])
         codes = array("i")
         for text in texts:
-            distinct = dict.fromkeys(map(code_of, words_in(text[:MOST_TEXT].lower())))
-            codes.extend(islice(distinct, MOST_WORDS))
+            codes.extend(code_of.words(text))
             starts.append(len(codes))
         return cls(np.array(starts, np.int64), np.array(codes, np.int32))
+
+    @classmethod
+    def of_data(cls, data: Dataset) -> "Words":
+        """Hash the words of what the API is shown about each item of the data.
+
+        Where there are many items, in compiled code.
+
+        >>> data = Dataset.of(["a", "b"], inputs={"text": ["Good, good food.", ""]})
+        >>> Words.of_data(data).start.tolist()
+        [0, 2, 2]
+        """
+        if len(data) < MANY or data.inputs is None:
+            return cls.of(item.text for item in data.items())
+        from masa.data.word_codes import LEFT, codes_of, crc_table, small_letters
+
+        inputs, table, small = data.inputs, crc_table(), small_letters()
+        content = np.frombuffer(inputs.content, np.uint8)
+        rows = np.arange(len(data)) if data.rows is None else data.rows
+        code_of, parts = _WordCodes(), [np.empty(0, np.int32)]
+        counts = np.zeros(len(data), np.int64)
+        for first in range(0, len(data), AT_ONCE):
+            some, count = rows[first : first + AT_ONCE], counts[first : first + AT_ONCE]
+            codes = np.zeros((len(some), MOST_WORDS), np.int32)
+            codes_of(
+                content, inputs.ends, len(inputs.columns), some, table, small, VOCABULARY,
+                MOST_TEXT, codes, count,
+            )  # fmt: skip
+            for number in np.flatnonzero(count == LEFT).tolist():
+                known = code_of.words(data.item(first + number).text)
+                count[number] = len(known)
+                codes[number, : len(known)] = known
+            parts.append(codes[np.arange(MOST_WORDS) < count[:, None]])
+        return cls(np.concatenate(([0], np.cumsum(counts))), np.concatenate(parts))
 
 
 NAME_OF_FILE = re.compile(
@@ -80,6 +120,11 @@ def names_a_file(text: str) -> bool:
 
 class _WordCodes(dict[str, int]):
     """The code of each word, kept in memory for the words that come first."""
+
+    def words(self, text: str) -> list[int]:
+        """Give the different codes of the words of a text, as far as it is used."""
+        distinct = dict.fromkeys(map(self.__getitem__, WORD.findall(text[:MOST_TEXT].lower())))
+        return list(islice(distinct, MOST_WORDS))
 
     def __missing__(self, word: str) -> int:
         code = zlib.crc32(word.encode(errors="replace")) % VOCABULARY

@@ -5,7 +5,6 @@ How items are drawn, and how their answers are estimated from.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
 
 import numpy as np
 
@@ -401,11 +400,10 @@ def _words(data: Dataset) -> Words | None:
     """Give the words of what the API is shown; names of images and sounds say nothing about it."""
     if data.inputs is None:
         return None
-    texts = (data.item(place).text for place in range(len(data)))
-    first = list(islice(texts, 100))
+    first = (data.item(place).text for place in range(min(100, len(data))))
     if all(map(names_a_file, first)):
         return None
-    return Words.of(chain(first, texts))
+    return Words.of_data(data)
 
 
 def build_strata(
