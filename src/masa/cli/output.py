@@ -41,10 +41,18 @@ def show(given: "Given", content: dict[str, Any], picture: "RenderableType") -> 
 
 
 @contextmanager
-def running(given: "Given") -> "Iterator[Progress | None]":
-    """Show progress while something long runs, and log as much as was asked for."""
+def running(given: "Given", *, calculates: bool = False) -> "Iterator[Progress | None]":
+    """Show progress while something long runs, and log as much as was asked for.
+
+    What calculates is compiled by its first run.
+    """
     import logging
 
+    if calculates and not given.quiet:
+        from masa.sampling.kernels import compiled_before
+
+        if not compiled_before():
+            say(given, ["the calculations are compiled, once on this machine: about 10 s"])
     if given.verbose:
         logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s")
         level = logging.INFO if given.verbose == 1 else logging.DEBUG

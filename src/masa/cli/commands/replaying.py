@@ -33,7 +33,7 @@ def replay(given: Given) -> None:
     settings.check_columns(old=columns.old, group=columns.group)
     if "plot" in given:
         chart.check(given.read("plot"))
-    with running(given) as progress:
+    with running(given, calculates=True) as progress:
         recorded = read_recorded(columns.path, columns, progress=progress)
         result = replayed(recorded, settings, progress=progress)
     notes = list(result.notes)

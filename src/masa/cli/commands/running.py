@@ -47,7 +47,7 @@ def assess(given: Given) -> int:
 
     task = prepared(given)
     spending = budget(task, given)
-    with running(given) as progress:
+    with running(given, calculates=True) as progress:
         found = run(
             task.data,
             task.client,
@@ -86,7 +86,7 @@ def plan(given: Given) -> None:
     _check_plot(given)
     wanted = given.section(PlanSettings)
     task = prepared(given, asks=False)
-    with running(given) as progress:
+    with running(given, calculates=True) as progress:
         found = run(
             task.data,
             task.client,
@@ -180,7 +180,7 @@ def compare(given: Given) -> int:
     other = made_client(apis[0], ready.data, ready.context)
     spending = budget(ready, given, other=other)
     recorded = apis[0].client.startswith("replay:")
-    with running(given) as progress:
+    with running(given, calculates=True) as progress:
         found = run(
             ready.data,
             apis[0].client if recorded else other,
