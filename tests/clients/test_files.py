@@ -36,6 +36,9 @@ class Uploads(Double):
             seen["body"] = await request.json()
         elif request.content_type.startswith(("multipart/", "application/x-www-form")):
             form = await request.post()
+            seen["names"] = [
+                value.filename for value in form.values() if isinstance(value, web.FileField)
+            ]
             seen["form"] = {
                 name: value.file.read() if isinstance(value, web.FileField) else value
                 for name, value in form.items()
@@ -78,10 +81,31 @@ def test_http_sends_files_in_json_forms_and_raw(folder: Path) -> None:
         ask(http(double, folder, form={"text": "{input}", "lang": "en"}), "a & b=ü")
         seen = double.seen
     assert seen[0]["body"] == {"image": {"content": "iVBORw0KGgphYmM="}, "x": 1}
-    assert seen[1] == {"kind": "multipart/form-data", "form": {"file": image, "kind": "face"}}
+    assert seen[1]["kind"] == "multipart/form-data"
+    assert seen[1]["form"] == {"file": image, "kind": "face"}
+    assert seen[1]["names"] == ["file.png"]
     assert seen[2] == {"kind": "image/png", "raw": image}
     assert seen[3]["kind"] == "audio/x"
     assert seen[4]["form"] == {"text": "a & b=ü", "lang": "en"}
+
+
+def test_declared_secrets_are_filled_in_wherever_they_are_written(folder: Path) -> None:
+    ways: list[dict[str, Any]] = [
+        {"raw": "<q key='${K}'>{input}</q>"},
+        {"form": {"key": "${K}", "text": "{input}"}},
+        {"multipart": {"key": "${K}", "text": "{input}"}},
+        {"body": {"key": "${K}", "text": "{input}"}},
+    ]
+    with Uploads() as double:
+        assert isinstance(double, Uploads)
+        for way in ways:
+            given = {"url": f"{double.url}/up", "label": "label", "price": 0, **way}
+            context = Context(("neg", "pos"), ("input",), {"K": "s3cret-key"}, folder=folder)
+            ask(clients.make("http", given, context), "a")
+        seen = double.seen
+    assert seen[0]["raw"] == b"<q key='s3cret-key'>a</q>"
+    assert [seen[1]["form"]["key"], seen[2]["form"]["key"]] == ["s3cret-key"] * 2
+    assert seen[3]["body"]["key"] == "s3cret-key"
 
 
 @pytest.mark.parametrize(
@@ -95,6 +119,10 @@ def test_http_sends_files_in_json_forms_and_raw(folder: Path) -> None:
         ({"raw": "{photo:file}"}, "not an input column"),
         ({"body": {"a": "{input}"}, "content_type": "x/y"}, "content_type without raw"),
         ({"form": {"api_key": "abc"}}, "looks like a secret"),
+        (
+            {"multipart": {"a": "{input}"}, "headers": {"content-type": "multipart/form-data"}},
+            "Content-Type for multipart",
+        ),
     ],
 )
 def test_requests_that_cannot_be_meant_are_refused(options: dict[str, Any], words: str) -> None:

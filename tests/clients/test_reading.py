@@ -8,6 +8,7 @@ import pytest
 
 from conftest import SHARED
 from masa.clients.language_models.reading import Reading, read, simplified
+from not_meant import NOT_MEANT
 
 SENTIMENT = {"positive": "positive", "negative": "negative", "neutral": "neutral"}
 SPAM = {"spam": "spam", "not spam": "not spam"}
@@ -343,6 +344,13 @@ def test_what_is_taken_back_later_is_not_read(said: str) -> None:
         assert read(text, SENTIMENT).label is None, text
     else:
         assert read(text, SENTIMENT).label in (None, "negative")
+
+
+@pytest.mark.parametrize("labels", NOT_MEANT, ids=" ".join)
+def test_a_label_that_is_mentioned_and_not_meant_is_not_read(labels: tuple[str, ...]) -> None:
+    names = {simplified(label): label for label in labels}
+    read_all = {said: read(said, names).label for said in NOT_MEANT[labels]}
+    assert {said: label for said, label in read_all.items() if label is not None} == {}
 
 
 def test_thoughts_are_no_answers_wherever_their_tags_are() -> None:

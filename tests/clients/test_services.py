@@ -16,6 +16,7 @@ import pytest
 import masa
 from doubled import QUICK, SERVICES, Case, case
 from masa.clients import Client, prices
+from masa.clients.language_models import model as language_model
 from masa.clients.services import google_vision
 from masa.doubles.language_models import LOGPROB, LanguageModel, Spoken
 from masa.doubles.sentiment import AmazonComprehend, BaiduNlp
@@ -282,8 +283,35 @@ def test_what_a_model_does_not_answer_is_told_apart(service: str) -> None:
 @pytest.mark.parametrize("service", ["openai", "azure-openai", "gemini", "bedrock"])
 def test_a_prompt_that_is_filtered_is_an_answer(service: str) -> None:
     with model(service) as (found, double):
+        client = found.client(input_price=1.0, output_price=1000.0)
+        known = ask(client, "It was great.")[0]
         double.says = lambda _text, _label: Spoken("", "prompt filter")
-        assert ask(found.client(), "x")[0].unread == "filtered"
+        reply = ask(client, "It was great.")[0]
+        assert reply.unread == "filtered"
+        assert known.cost is not None
+        assert reply.cost is not None
+        # Nothing was written: what was sent is paid for, and none of max_tokens.
+        assert 0 < reply.cost < known.cost < client.price(found.data.item(0))
+
+
+def test_given_prices_keep_the_tables_prices_of_the_cache_and_none_are_too_low() -> None:
+    tokens = prices.Tokens(1000, 10, cached=500, written=400)
+    with case("anthropic", count=60) as found:
+        model = {"model": "claude-haiku-4-5", "cached_price": None, "cache_write_price": None}
+
+        def cost(**given: object) -> int:
+            client = found.client(**model, **given)
+            assert isinstance(client, language_model.LanguageModel)
+            assert client._prices is not None
+            return client._prices.cost(tokens)
+
+        by_table = cost(input_price=None, output_price=None)
+        known = prices.model_prices("claude-haiku-4-5")
+        assert known is not None
+        assert by_table == known.cost(tokens)
+        assert cost(input_price=1.0, output_price=5.0) == by_table
+        # The user's own price of input: the cache is read at that price, and written at 1.25 of it.
+        assert cost(input_price=2.0, output_price=0.0) == round((600 + 400 * 1.25) * 2e-6 * BILLION)
 
 
 @pytest.mark.parametrize("service", MODELS)
@@ -398,10 +426,11 @@ def test_a_part_of_a_batch_that_fails_is_asked_again_alone(tmp_path: Path) -> No
         )
         made = rows(tmp_path / "s.db")
         assert (done.answers, done.errors) == (120, 0)
-        assert len(made) == found.double.asked == done.queries > 120
+        assert len(made) == found.double.asked > done.queries == 120
         answered = [row for row in made if row[1] == "answer"]
         assert len({row[0] for row in answered}) == len(answered) == 120
         assert sum(row[3] for row in answered) == found.double.money * BILLION
+        assert done.cost == pytest.approx(float(found.double.money), abs=1e-12)
         assert max(len(call.inputs) for call in found.double.calls) > 8
 
 

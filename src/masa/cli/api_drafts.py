@@ -25,9 +25,12 @@ PROMPT = """\
 # max_tokens = 64                       # models that think need more: thinking counts"""
 
 TOKENS = """\
-{input:<40}# money per million tokens ({date}): check them
-output_price = {output}
+{input:<40}# money per million tokens ({date}): check them,
+# output_price = {output:<23}# and give others here where yours are not these
 # cached_price = {cached}"""
+
+WRITTEN = """
+# cache_write_price = {written}"""
 
 NO_TOKENS = """\
 # input_price = 0.15                    # money per million tokens, for a budget in money: then
@@ -232,12 +235,13 @@ def _tokens(kind: str) -> str:
     if known is None:
         return NO_TOKENS
     cached = known.input if known.cached is None else known.cached
-    return TOKENS.format(
-        input=f"input_price = {float(known.input)}",
+    text = TOKENS.format(
+        input=f"# input_price = {float(known.input)}",
         output=float(known.output),
         cached=float(cached),
         date=LOOKED_UP,
     )
+    return text if known.written is None else text + WRITTEN.format(written=float(known.written))
 
 
 def quoted(text: str | None) -> str:

@@ -38,10 +38,10 @@ def run(
     """Serve a double, record a baseline, change it, assess, by what a user would type."""
     from masa.doubles.catalogue import DOUBLES, inputs, make
 
-    say(f"starting the double of {service}: a server on this machine that speaks like it")
     with tempfile.TemporaryDirectory(prefix="masa-demo-") as name, make(service) as double:
         folder, entry = Path(name), DOUBLES.get(service)
         assert entry is not None  # noqa: S101 - it was made
+        say(f"started the double of {service}: a server on this machine that speaks like it")
         rows = inputs(service, ITEMS, folder)
         written = "".join(
             json.dumps({"id": number, "input": text, "label": label}, ensure_ascii=False) + "\n"

@@ -2,6 +2,7 @@
 
 import io
 import math
+import mimetypes
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
@@ -96,6 +97,7 @@ class Http:
         self._body = _with_secrets(options.body, self._secrets)
         self._form = _with_secrets(options.form, self._secrets)
         self._multipart = _with_secrets(options.multipart, self._secrets)
+        self._raw = _with_secrets(options.raw, self._secrets)
         self._label = Path(options.label)
         self._confidence: Path | None = None
         if options.confidence:
@@ -186,7 +188,7 @@ class Http:
         if options.raw is not None:
             data = contents.get(_only_place(options.raw) or "")
             if data is None:
-                data = filled(options.raw, values).encode()
+                data = filled(self._raw, values).encode()
             kind = options.content_type or kind_of(data)
             return {"headers": {"Content-Type": kind, **headers}, "data": data}
         if options.form is not None:
@@ -201,7 +203,9 @@ class Http:
                     form.add_field(name, filled(template, values))
                 else:
                     kind = kind_of(content)
-                    form.add_field(name, io.BytesIO(content), filename=name, content_type=kind)
+                    # Some services tell what a file is by its ending.
+                    file = f"{name}{mimetypes.guess_extension(kind) or ''}"
+                    form.add_field(name, io.BytesIO(content), filename=file, content_type=kind)
             return {"headers": headers, "data": form}
         encoded = {name: in_base64(content) for name, content in contents.items()}
         return {"headers": headers, "body": filled(self._body, {**values, **encoded})}
@@ -264,6 +268,11 @@ def _check_ways(given: HttpOptions) -> None:
     if len(named) > 1:
         raise ConfigError(
             f"[api] has {' and '.join(named)}", hint="a request has one of them: leave out the rest"
+        )
+    if given.multipart is not None and "content-type" in {name.lower() for name in given.headers}:
+        raise ConfigError(
+            "[api] headers has a Content-Type for multipart",
+            hint="leave it out: it must name the boundary, which masa chooses",
         )
     if given.content_type is not None and given.raw is None:
         raise ConfigError("[api] has content_type without raw", hint="set it in headers")
@@ -360,6 +369,7 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> Http:
         check_places(getattr(given, part), context.inputs, where=f"[api] {part}")
     refuse_bad_headers(given.headers)
     refuse_what_is_no_json(given.body, where="[api] body")
+    refuse_literal_secrets({"raw": given.raw}, where="[api]")
     check_places(given.raw, context.inputs, where="[api] raw")
     check_places(given.url, context.inputs, where="[api] url")
     _check_ways(given)

@@ -38,7 +38,7 @@ class Tariff:
         >>> float(Tariff(Fraction(1), "100 characters", Fraction(100), Fraction(100)).billed(101))
         200.0
         """
-        exact = Fraction(quantity)
+        exact = Fraction(str(quantity))  # A tenth is a tenth, and not the number nearest to it.
         rounded = ceil(exact / self.step) * self.step if self.step else exact
         return max(rounded, self.least)
 

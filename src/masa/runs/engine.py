@@ -18,6 +18,7 @@ from masa.runs.budget import Budget, Hold
 from masa.runs.pace import Pace, Width
 from masa.runs.replies import cleaned
 from masa.runs.tries import Call, Count, Tries
+from masa.runs.unread import is_name
 from masa.sampling.source import Source
 from masa.settings import Limits
 from masa.storage.journal import Journal
@@ -91,6 +92,8 @@ class Engine:
         self._on_answer = on_answer
         self._answered_before = answered_before
         self._keep_said = keep_said
+        self._reads_labels = False
+        """whether any answer was read as a label"""
         self._dearer = 1.0
         """how many times its worst price the API has cost"""
         self._kept_price = 0
@@ -423,7 +426,9 @@ class Engine:
             self.count.overcharged += 1
             self._dearer = max(self._dearer, cost / max(hold.worst, 1))
         self._kept_price = self._kept_price + 1 if cost <= hold.price else 0
-        kept = reply if self._keep_said else replace(reply, said=None)
+        self._reads_labels |= reply.unread is None
+        keep_said = self._keep_said or (not self._reads_labels and is_name(reply))
+        kept = reply if keep_said else replace(reply, said=None)
         await self._journal.answered(call.number, kept, prediction=prediction, cost=cost)
         hold.settle(cost)
         self.count.answer(reply)

@@ -1,10 +1,14 @@
 """Stop early when the API does not answer with the labels of the data."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from masa.errors import DataError
-from masa.records import ERROR, INVALID, Answer, Query
+from masa.records import ERROR, INVALID, UNLABELLED, Answer, Query
 from masa.sampling.source import Source
+
+UNMAPPED = 0.1
+"""If so large a share of the answers is no label, they may be the data's labels by other names."""
 
 TELLING = 20
 """If none of so many first answers is a label of the data, the API uses other labels."""
@@ -61,6 +65,26 @@ def misread(said: list[str], labels: tuple[str, ...], why: str = "") -> DataErro
         f"the labels are {known}",
         hint=f"map them in [api]: labels = {_example(different, labels)}; what was asked is kept",
     )
+
+
+def unmapped(said: Sequence[str], labels: tuple[str, ...]) -> list[str]:
+    """Say which answers are no labels of the data, where labels are lacking in their place.
+
+    >>> unmapped(["positive"] * 9 + ["neutral"], ("good", "neutral"))[0].partition(";")[0]
+    "9 of 10 answers are no labels of the data ('positive'), and 'good' is never answered"
+    """
+    known = {*labels, INVALID, ERROR, UNLABELLED}
+    others = Counter(one for one in said if one not in known)
+    never = [label for label in labels if label not in {*said, UNLABELLED}]
+    if not never or others.total() < max(UNMAPPED * len(said), 2):
+        return []
+    heard = ", ".join(repr(name[:40]) for name, _ in others.most_common(4))
+    lacking = ", ".join(map(repr, never[:4])) + (", ..." if len(never) > 4 else "")
+    verb = "is" if len(never) == 1 else "are"
+    return [
+        f"{others.total():,} of {len(said):,} answers are no labels of the data ({heard}), and "
+        f"{lacking} {verb} never answered; if some mean the same, map them in [api] labels"
+    ]
 
 
 def _example(said: list[str], labels: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from masa.clients.language_models.reading import simplified
 from masa.records import ERROR, INVALID
 from masa.storage import history
 from masa.storage.history import DRAWN_SEED, Draft, Run
@@ -33,8 +34,10 @@ def take_over(store: Store, draft: Draft) -> str | None:
         said = connection.execute(sql.select(call.c.prediction).where(mine).distinct()).scalars()
         labels = {prediction: renamed(prediction, before, now) for prediction in said}
         known = {prediction: label for prediction, label in labels.items() if label is not None}
+        heard = _heard(connection, mine, now["labels"])
         # What cannot be told is asked again; it stays paid for.
         unknown = mine & call.c.prediction.in_([one for one in labels if one not in known])
+        unknown &= call.c.said.is_(None) | call.c.said.not_in(list(heard))
         again = {"outcome": "failed", "prediction": None, "scores": None}
         connection.execute(sql.update(call).where(unknown).values(**again))
         kept = 0
@@ -42,10 +45,28 @@ def take_over(store: Store, draft: Draft) -> str | None:
             # In one statement: labels may change places.
             label = sql.case(known, value=call.c.prediction)
             rename = sql.update(call).where(mine).values(prediction=label, scores=None)
-            kept = connection.execute(rename).rowcount
+            told = mine & call.c.prediction.in_(list(known))
+            kept = connection.execute(rename.where(told)).rowcount
+        for said_so, label_now in heard.items():
+            told_so = {"prediction": label_now, "reason": None, "said": None, "scores": None}
+            named = mine & (call.c.prediction == INVALID) & (call.c.said == said_so)
+            kept += connection.execute(sql.update(call).where(named).values(**told_so)).rowcount
         row = {"comparable": dict(draft.comparable), "identity": draft.identity}
         connection.execute(sql.update(run).where(run.c.id == found.id).values(**row))
-    return f"the mapping of labels was corrected: {kept:,} answers of run {found.id} were renamed"
+    done = f"{kept:,} answers of run {found.id} were renamed"
+    if not kept:
+        done = f"what run {found.id} asked is asked again, as it is not known what was said"
+    return f"the mapping of labels was corrected: {done}"
+
+
+def _heard(
+    connection: sql.Connection, mine: sql.ColumnElement[bool], labels: Mapping[str, str]
+) -> dict[str, str]:
+    """Give the label of each name that was kept because it was none before."""
+    names = {simplified(name): label for name, label in labels.items()}
+    unread = mine & (call.c.prediction == INVALID) & call.c.said.is_not(None)
+    said = connection.execute(sql.select(call.c.said).where(unread).distinct()).scalars()
+    return {one: names[simplified(one)] for one in said if simplified(one) in names}
 
 
 def renamed(prediction: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:

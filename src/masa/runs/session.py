@@ -18,7 +18,7 @@ from masa.runs.budget import Budget
 from masa.runs.engine import Engine
 from masa.runs.journalled import answered, keys, unanswered
 from masa.runs.memory import SELDOM_COLLECTED
-from masa.runs.misread import LabelCheck
+from masa.runs.misread import LabelCheck, unmapped
 from masa.runs.options import RunOptions
 from masa.runs.tries import Count
 from masa.runs.watch import Watch
@@ -287,6 +287,7 @@ def _worked(session: Session, stopped: Stopped, count: Count) -> Worked:
         journal.reopen_errors(session.store, session.run.id)
         past = journal.past(session.store, session.run.id)
     notes = [*session.notes, *unread.notes(past, session.client)]
+    notes += unmapped([one.prediction for one in past.answers.values()], session.data.label.values)
     asides = list(unread.examples(past, count.unread))
     if count.overcharged:
         notes.append(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from masa.clients import Client
-from masa.records import ERROR, UNREAD
+from masa.records import ERROR, UNREAD, Reply
 from masa.storage.journal import Past
 
 EXAMPLES = 3
@@ -16,6 +16,26 @@ SHOWN = 120
 
 MOST = 0.5
 """If this share of the answers cannot be read for one reason, the client is asked for advice."""
+
+
+NAME_CHARACTERS, NAME_WORDS = 40, 3
+"""The most characters and words of a name in place of a label."""
+
+
+def is_name(reply: Reply) -> bool:
+    """Say whether a reply that is no label may be the API's own name of one.
+
+    Until the first label is read such names are kept: they tell what the mapping lacks.
+
+    >>> is_name(Reply(None, unread="no label", said="favourable"))
+    True
+    """
+    return (
+        reply.unread in ("no label", "unknown label")
+        and reply.said is not None
+        and len(reply.said) <= NAME_CHARACTERS
+        and 0 < len(reply.said.split()) <= NAME_WORDS
+    )
 
 
 def counted(past: Past) -> dict[str, int]:

@@ -79,7 +79,9 @@ call = sql.Table(
     # What a residual of 1 adds to the variance of a sum over all items.
     sql.Column("adds", sql.Float),
     sql.Column("scores", sql.JSON),  # the provider's number for each label
-    sql.Column("said", sql.String),  # the answer in the API's words, if the user keeps answers
+    # The answer in the API's words, if the user keeps answers; or the name in place of a label,
+    # until the first label is read.
+    sql.Column("said", sql.String),
 )
 
 baseline = sql.Table(

@@ -1,6 +1,7 @@
 """Anthropic's messages."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from masa.clients import Context
@@ -53,6 +54,7 @@ class Anthropic(LanguageModel):
     """A client of messages."""
 
     name = "anthropic"
+    write_factor = Fraction("1.25")
 
     def __init__(self, options: AnthropicOptions, context: Context) -> None:
         super().__init__(options, context)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from masa.clients import Context
@@ -34,6 +35,7 @@ class Bedrock(LanguageModel):
     """A client of Converse."""
 
     name = "bedrock"
+    write_factor = Fraction("1.25")
     limit = "maxTokens"
 
     def __init__(self, options: BedrockOptions, context: Context) -> None:

@@ -19,8 +19,8 @@ EVERYDAY = {
 
 _THINGS = (
     r"sentiment|tone|emotion|connotation|feelings?|mood|attitude|review|text|message|comment|tweet"
-    r"|post|e-?mail|sentence|statement|response|answer|feedback|opinion|label|class|category|option"
-    r"|choice|score|rating|grade|verdict|result|intent|topic"
+    r"|post|e-?mail|sentence|statement|response|answer|feedback|label|class|category|option"
+    r"|choice|score|rating|grade|verdict|intent|topic|article|document|passage"
 )
 
 _FILLERS = (
@@ -31,25 +31,54 @@ _FILLERS = (
     r"|classified|labell?ed|rated|categori[sz]ed|marked|tagged|judged|seen|number"
 )
 
-_VERBS = (
-    r"is|are|was|be|it's|this's|that's|seems?|appears?|sounds?|feels?|reads|looks|falls?"
-    r"|express(?:es)?|convey(?:s|ing)?|shows?|displays?|indicates?|suggests?|reflects?|exhibits?"
-    r"|demonstrates?|leans?|portrays?|communicates?|has|say|call|give|choose|chose|pick|select"
-    r"|classify|categori[sz]e|label|rate|consider|assign|tag|mark|grade|judge|deem|go|score"
+_FILLED = rf"(?:(?:{_FILLERS}|{_THINGS})\s+)*[\"'“‘(\[<]*$"
+
+_IS = (
+    r"is|are|seems?|appears?|sounds?|feels?|reads|looks|falls?|(?:can|should|has to|must) be"
+    r"|(?:clearly|strongly|mostly)?\s*(?:express(?:es)?|conveys?|conveying|shows?|displays?"
+    r"|indicates?|suggests?|reflects?|exhibits?|demonstrates?|leans?|portrays?|communicates?|has)"
 )
 
-_STATES = re.compile(
-    rf"\b(?:{_VERBS})\s+(?:(?:{_FILLERS}|{_THINGS})\s+)*[\"'“‘(\[<]*$", re.IGNORECASE
+_SAY = (
+    r"say|call|give|choose|chose|pick|select|classify|categori[sz]e|label|rate|consider|assign|tag"
+    r"|mark|grade|judge|deem|go|score"
 )
-"""What stands before a label in a clause that states it."""
 
-_BEGINS = re.compile(rf"^\W*(?:so\s+)?(?:(?:{_FILLERS}|{_THINGS})\s+)*[\"'“‘(\[<]*$", re.IGNORECASE)
-"""What may stand before a label in a clause that is no more than the label."""
-
-_ENDS = re.compile(
-    rf"^(?:\W*(?:{_THINGS}|stars?|points?|overall|here|in (?:tone|nature)))*[^\w?]*$", re.IGNORECASE
+_SUBJECT = (
+    rf"(?:it|this|that|(?:the|this|that|its)\s+(?:overall\s+)?(?:{_THINGS})"
+    r"(?:\s+(?:of|in|for|expressed in|conveyed by|conveyed in)"
+    rf"\s+(?:the|this|that)\s+(?:{_THINGS}))?"
+    r"|the\s+(?:author|writer|reviewer|speaker)'s\s+(?:overall\s+)?(?:tone|sentiment|mood|attitude))"
 )
-"""What may stand behind it there."""
+
+_OPENING = (
+    r"(?:so|overall|therefore|thus|hence"
+    r"|in (?:short|summary|conclusion|my (?:view|opinion)|the end)"
+    r"|(?:based on|judging (?:by|from)|given|considering|after reading)\s[^,.;:!?]{1,80}),?\s+"
+)
+
+_LEADS = re.compile(
+    rf"\W*(?:{_OPENING})?(?:"
+    rf"(?:i(?:'d| would)?\s+(?:think|believe|say)\s+(?:that\s+)?)?"
+    rf"(?:{_SUBJECT}\s+(?:{_IS})|it's|this's|that's)\s+"
+    rf"|i(?:'d|'ll| would| will| have to| must)?\s+(?:{_SAY})\s+"
+    rf"|){_FILLED}",
+    re.IGNORECASE,
+)
+"""What stands between the beginning of a sentence and a label that it states, or nothing.
+
+A sentence about the text itself or by the model itself: "the ending is positive", "the author says
+it is positive" and "had it been short, it would be a pass" state nothing.
+"""
+
+_REASON = re.compile(
+    rf"(?:\s*\b(?:{_THINGS}|stars?|points?|overall|here|in (?:tone|nature)))*"
+    r"(?:[^\w,:?(\u2013\u2014-]*$"
+    r"|\s*,?\s*\b(?:because|since|as|given (?:that|the|how)|due to|rather than|instead of)\b"
+    r"|(?:\s*,|\s+[-\u2013\u2014])\s+(?:for|with|not|the|this|it|its|these|there)\b)",
+    re.IGNORECASE,
+)
+"""What may stand behind it: the end of the sentence, or a reason."""
 
 _DENIAL = re.compile(
     r"\b(?:not|no|never|neither|nor|none|nothing|nobody|zero|without|hardly|barely|scarcely|cannot"
@@ -99,8 +128,10 @@ VALUE = re.compile(
 _AROUND = 400
 """The characters before and behind a label that are looked at: a sentence is rarely longer."""
 
-_WHOLE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
-_BUT = re.compile(r"(?<!\banything )(?<!\ball )\bbut\b", re.IGNORECASE)
+_WHOLE = re.compile(r"(?<=[.!?;。！？；])\s+|(?<=[。！？；])|\n+")
+_FOR_EXAMPLE = re.compile(r"\b(?:e\.g|i\.e|for example)\W*$", re.IGNORECASE)
+_NEGATED = re.compile(r"(?:^|[^\w!])[!¬~-]$")
+_BUT = re.compile(r"(?<!\banything )(?<!\ball )(?<!\beverything )\bbut\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[.!?;:\n。！？；：，]|,\s|\s[-\u2013\u2014]\s")
 
 
@@ -178,13 +209,11 @@ def bounded(name: str) -> str:
 def _mention(text: str, label: str, begin: int, end: int, *, strict: bool) -> Mention:
     """Look at the clause around a mention; if `strict`, only one that ends with it states it."""
     all_before, all_after = text[max(0, begin - _AROUND) : begin], text[end : end + _AROUND]
-    before = _CLAUSE.split(all_before)[-1]
     after = _CLAUSE.split(all_after)[0]
+    lead, rest = _WHOLE.split(all_before)[-1], _WHOLE.split(all_after)[0]
     # What is denied in front of "but" is not what stands behind it.
-    near = _BUT.split(before)[-1]
-    ends = _ENDS.match(after) is not None
-    stated = ends if _BEGINS.match(near) else _STATES.search(near) is not None
-    sentence = _WHOLE.split(all_before)[-1] + text[begin:end] + _WHOLE.split(all_after)[0]
+    near = _BUT.split(_CLAUSE.split(all_before)[-1])[-1]
+    sentence = lead + text[begin:end] + rest
     # Who knows what stands at the beginning of a sentence that is longer than what is looked at?
     endless = begin > _AROUND and _WHOLE.search(all_before) is None
     asked = all_after.lstrip("\"')”’ ").startswith(("?", "？"))
@@ -192,16 +221,41 @@ def _mention(text: str, label: str, begin: int, end: int, *, strict: bool) -> Me
         label,
         begin,
         end,
-        stated=stated
+        stated=leads(lead)
+        and _REASON.match(rest) is not None
+        and not (strict and re.match(r"\W*\w", after))
+        and (label.isdecimal() or not re.match(r"\s*(?:stars?|points?)\b", rest))
         and not VALUE.match(all_after)
-        and not is_heading(all_after)
-        and (ends or not strict),
+        and not is_heading(all_after),
         denied=bool(_DENIAL.search(near) or _DENIED_AFTER.search(after)),
         open=asked
         or endless
         or OPEN.search(sentence) is not None
-        or TURNS.search(_WHOLE.split(all_after)[0]) is not None,
+        or _NEGATED.search(lead) is not None
+        or _FOR_EXAMPLE.search(all_before) is not None
+        or TURNS.search(rest) is not None,
     )
+
+
+def leads(before: str) -> bool:
+    """Say whether a sentence that begins like this states the label that comes next.
+
+    >>> leads("I would call this "), leads("So the text is clearly a "), leads("The ending is ")
+    (True, True, False)
+    """
+    parts = _BUT.split(before)
+    if len(parts) > 1 and not _DENIAL.search(parts[-2]):
+        return False
+    return _LEADS.fullmatch(parts[-1]) is not None
+
+
+def reasons(after: str) -> bool:
+    """Say whether what stands behind a label ends its sentence or gives a reason.
+
+    >>> reasons(", because it is short."), reasons(" until it broke."), reasons(", I guess")
+    (True, False, False)
+    """
+    return _REASON.match(_WHOLE.split(after)[0]) is not None
 
 
 def replaces(text: str, asserted: list[Mention], denied: list[Mention]) -> bool:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
@@ -39,7 +40,7 @@ Classify the text below. Answer with exactly one of these labels and nothing els
 Text:
 {input}"""
 
-READING = 4
+READING = 5
 """The version of `read`: answers that were read in another way are not compared."""
 
 OVERHEAD = 200
@@ -114,6 +115,8 @@ class LanguageModel(ABC):
     batch = 1
     limit = "max_tokens"
     """what the provider calls the most tokens of an answer"""
+    write_factor = Fraction(1)
+    """the price of a token that is written to the cache, over that of one that is sent"""
 
     def __init__(self, options: ModelOptions, context: Context) -> None:
         self._options = options
@@ -122,7 +125,9 @@ class LanguageModel(ABC):
             name for name in places(options.prompt) if name not in ("input", "labels")
         ]
         self.priced = options.price != QUERIES_ONLY
-        self._prices = _token_prices(options)
+        self._prices = _token_prices(options, self.write_factor)
+        self._densest = 0.0
+        """the most tokens for a byte of a request that any answer told of"""
         self._path = None if options.label is None else Path(options.label)
         self.hide: Callable[[str], str] = str
         """removes secrets from what is shown: a server may send a key back"""
@@ -173,15 +178,18 @@ class LanguageModel(ABC):
 
     async def ask(self, item: Item) -> Reply:
         """Send one prompt."""
+        request = self.request(self._prompt(item))
         try:
-            said = await self.said(self.request(self._prompt(item)))
+            said = await self.said(request)
         except Filtered as exc:
-            # The provider says nothing of tokens then: the most that it may cost is taken.
-            return Reply(None, unread="filtered", said=exc.said or None)
+            cost = self._cost_of_sending(request)
+            return Reply(None, cost=cost, unread="filtered", said=exc.said or None)
         reading = self._read(said)
         cost = None
         if said.tokens is not None and self._prices is not None:
             cost = self._prices.cost(said.tokens)
+            size = _size(request)
+            self._densest = max(self._densest, min(said.tokens.sent, size) / size)
         return Reply(
             reading.label,
             confidence(said.written, reading.label, self._label_of),
@@ -206,9 +214,18 @@ class LanguageModel(ABC):
         if self._prices is None:
             return whole_price(self._options.price)
         request = self.request(self._prompt(item))
-        sent = len(json.dumps(request, ensure_ascii=False).encode()) + OVERHEAD
         dearest = TokenPrices(self._prices.dearest_input, self._prices.output)
-        return dearest.cost(Tokens(sent, most_received(request, self.limit)))
+        return dearest.cost(Tokens(_size(request), most_received(request, self.limit)))
+
+    def _cost_of_sending(self, request: dict[str, Any]) -> int | None:
+        """Return the most that a prompt costs that nothing was written to.
+
+        The provider then says nothing of tokens: there are as many for a byte as in others.
+        """
+        if self._prices is None:
+            return None
+        sent = ceil((self._densest or 1.0) * _size(request))
+        return self._prices.cost(Tokens(sent, 0))
 
     def schema(self) -> dict[str, Any]:
         """Write the schema of an object with one of the labels."""
@@ -261,13 +278,25 @@ class LanguageModel(ABC):
         return ""
 
 
-def _token_prices(options: ModelOptions) -> TokenPrices | None:
-    """Give the prices of tokens: the user's, or those of the table; None where calls are priced."""
+def _size(request: dict[str, Any]) -> int:
+    """Give the most tokens that a request may have: no token is shorter than a byte."""
+    return len(json.dumps(request, ensure_ascii=False).encode()) + OVERHEAD
+
+
+def _token_prices(options: ModelOptions, write_factor: Fraction) -> TokenPrices | None:
+    """Give the prices of tokens: the user's, or those of the table; None where calls are priced.
+
+    The table's prices of the cache hold as long as the user has no other price of input.
+    """
     if options.price is not None:
         return None
-    prices = model_prices(options.model)
+    prices = known = model_prices(options.model)
     if options.input_price is not None:
-        prices = TokenPrices(_exact(options.input_price), _exact(options.output_price or 0.0))
+        sent, received = _exact(options.input_price), _exact(options.output_price or 0.0)
+        if known is not None and sent == known.input:
+            prices = replace(known, output=received)
+        else:
+            prices = TokenPrices(sent, received, written=write_factor * sent)
     if prices is not None and options.cached_price is not None:
         prices = replace(prices, cached=_exact(options.cached_price))
     if prices is not None and options.cache_write_price is not None:

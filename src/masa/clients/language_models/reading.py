@@ -16,7 +16,9 @@ from masa.clients.language_models.mentions import (
     VALUE,
     ends_number,
     is_heading,
+    leads,
     mentions,
+    reasons,
     replaces,
 )
 from masa.clients.templates import Path
@@ -33,7 +35,7 @@ KEYS = (
 
 FINAL = re.compile(
     r"\b(?:final|overall|correct|my)\s+(?:answer|label|classification|verdict|category|rating|score)"
-    r"(?:\s+is\b|\s+would\s+be\b)?[\s:=]*(?P<said>.*)",
+    r"(?:\s*\([^()\n]{1,40}\)|,[^,.;:!?\n]{1,40},)?(?:\s+is\b|\s+would\s+be\b)?[\s:=]*(?P<said>.*)",
     re.IGNORECASE,
 )
 
@@ -42,13 +44,17 @@ STATED = re.compile(
     r"(?:(?:most\s+)?(?:appropriate|suitable|fitting|likely|best)\s+)?"
     r"(?:predicted\s+|sentiment\s+|text\s+)?"
     r"(?:answer|label|classification|class|category|sentiment|verdict|prediction|rating|score|grade"
-    r"|judge?ment|result|output|response|tone|emotion|topic|intent)"
-    r"(?:\s+(?:of|for|in)\s+(?:the|this)\s+\w+)?"
+    r"|judge?ment|result|output|response|tone|emotion|topic|intent|conclusion)"
+    r"(?:\s+(?:of|for|in)\s+(?:the|this)\s+\w+|\s+result|\s*\([^()]{1,80}\))?"
     r"\s*(?::|=|->|→|\bis\b|\bwould be\b|\bshould be\b)\s*(?P<said>.*)",
     re.IGNORECASE,
 )
 
-OUT_OF = re.compile(r"(?<![\w.-])(?P<said>\d+)\s*(?:/|out of)\s*(?P<most>\d+)(?![\w.])")
+OUT_OF = re.compile(
+    r"(?<![\w.-])(?P<said>\d+)\s*\(?(?:/|out of)\s*(?P<most>\d+)\)?(?![\w.]\w)"
+    r"(?:\s+(?:stars?|points?))?"
+)
+"""A grade out of the highest one."""
 
 ENDS = re.compile(
     r"[\"'”’)\]>}」】]*\s*(?:$|[.,;:!(\u2013\u2014。！；：，]|-\s|because\b|since\b|as\b)",
@@ -70,7 +76,8 @@ REFUSAL = re.compile(
 )
 
 REVISION = re.compile(
-    r"(?:^|[.!?\n])\W*(?:wait|hmm|hm|oh|actually|correction|scratch that|hold on|no,|sorry|rather"
+    r"(?:^|[.!?\n])\W*(?:wait|hmm|hm|oh|actually|correction|(?:scratch|strike) that|hold on|no,"
+    r"|sorry|rather|(?:just )?kidding|never ?mind|nope"
     r"|on (?:second|further|closer) \w+|on reflection|let me re\w+|i take (?:it|that) back"
     r"|i (?:was|am) wrong|i change my|i (?:must |need to )?(?:revise|reconsider|correct))\b",
     re.IGNORECASE,
@@ -80,11 +87,32 @@ REVISION = re.compile(
 TAKEN_BACK = re.compile(
     r"\b(?:that|this|which|it) (?:is|was|would be|seems) (?:wrong|incorrect|false|mistaken|untrue"
     r"|not (?:right|correct|true))\b|\((?:wrong|incorrect|false|not (?:right|correct))\)"
-    r"|\bplease (?:provide|share|send|paste)\b"
-    r"|[.!?\n]\s*(?:but|however|yet|although|that said|on the other hand|still|nevertheless)\b",
+    r"|\bplease (?:provide|share|send|paste)\b|\bwould you like\b|\bi understand (?:the|your)\b"
+    r"|\bno (?:text|input|review|message) (?:is |was |has been )?(?:provided|given|included)\b"
+    r"|\b(?:no|any) text to (?:classify|rate|label)\b"
+    r"|\b(?:text|input) (?:is|seems|appears)(?: to be)? (?:empty|missing)\b"
+    r"|\b(?:i|others?) disagree\b|\bi (?:could|may|might) be (?:wrong|mistaken)\b"
+    r"|[.!?\n]\s*(?:but|however|yet|although|that said|on the other hand|still|nevertheless)\b"
+    r"|[.!?\n]\s*(?:not|wrong|nope|(?:scratch|strike) that|(?:just )?kidding|never ?mind|or not)"
+    r"\s*(?:[.!?\n]|$)",
     re.IGNORECASE,
 )
 """Words that may take back what was stated before, wherever they stand behind it."""
+
+DOUBT = re.compile(
+    r"[\"'”’)\]>}」】]*\s*(?:"
+    r",\s*(?:assuming|provided|i guess|i suppose|in theory|wrong|incorrect|not really|sort of"
+    r"|kind of|once|until|when|right$|no\b|not\W*$)"
+    r"|\((?!\s*(?:[5-9]\d|100)(?:\.\d+)?\s*%|[^()]*\b(?:high|strong|full|certain|sure|confident)\b"
+    r"|[^()]*[:=]\s*(?:0?\.[5-9]\d*|1(?:\.0*)?|(?:[5-9]\d|100)(?:\.\d+)?\s*%)\s*\))"
+    r"|[:\u2013\u2014-]?\s*[✗✘❌✖☐]"
+    r"|\.{2,}|…)",
+    re.IGNORECASE,
+)
+"""What stands behind a label that is not meant, or only under a condition.
+
+In brackets, only how certain it is does not.
+"""
 
 UNTICKED = re.compile(r"^\W*(?:\[ \]|\( \)|☐|❌|✗|✘|✖).*$|~~.+?~~", re.MULTILINE)
 """A box that is not ticked, or what was struck out."""
@@ -104,6 +132,14 @@ GREETINGS = {
     "thanks",
 }
 
+CHATTY = {*GREETINGS, "good", "great", "right", "no"}
+CHATTER = re.compile(
+    r"\W*(?:i(?:'d|'ll| will| can| would| understand)|here|let me|this is an?"
+    r"|the (?:answer|label) is)\b",
+    re.IGNORECASE,
+)
+"""What stands behind a greeting, which may be a label elsewhere."""
+
 SENTENCE = re.compile(r"(?<=[.!?;。！？；])\s*(?=\s|[^\x00-\x7f])|\n+")
 
 LIST = re.compile(r"^\s*\d+[.)]\s+\S", re.MULTILINE)
@@ -111,6 +147,9 @@ LIST = re.compile(r"^\s*\d+[.)]\s+\S", re.MULTILINE)
 
 COMPARED = re.compile(r"\W*(?:[-+>\u2264\u2265~]|<(?!\s*\d+\s*>))\s*\d|\W*\d+\s*[-+]\W*$")
 """A number that is not the grade itself: "-2", ">3", "4+"."""
+
+NEGATED = re.compile(r"[!¬~](?=\w)")
+"""A sign before a word that denies it, as in programs."""
 
 STRIPPED = " \"'`*_.:,!()[]<>{}“”‘’#。！：，「」『』【】《》"
 
@@ -148,6 +187,10 @@ def read(said: str, names: Mapping[str, str]) -> Reading:
     if not text:
         return Reading(None, "denied" if UNTICKED.search(said) else "empty")
     whole = re.sub(r"^(\d+)[.,]0+$", r"\1", simplified(text))
+    if NEGATED.match(text) and not text.casefold().startswith(
+        tuple(name for name in names if name)
+    ):
+        return Reading(None, "denied")
     if whole in names and not COMPARED.match(text):
         return Reading(names[whole])
     in_json = _in_json(text, names)
@@ -171,7 +214,8 @@ def _unless_taken_back(found: set[str], text: str, names: Mapping[str, str]) -> 
     }
     if len(found | others) > 1:
         return Reading(None, "several labels")
-    if TAKEN_BACK.search(text):
+    ended = simplified(text.rsplit("\n", 1)[-1]) in names
+    if not ended and TAKEN_BACK.search(text):
         return Reading(None, "unsure")
     return Reading(found.pop())
 
@@ -241,7 +285,8 @@ def _in_json(text: str, names: Mapping[str, str]) -> Reading | None:
     said = [
         simplified(str(value))
         for key, value in content.items()
-        if re.split(r"[_\s-]", str(key).lower())[-1] in KEYS and not isinstance(value, float)
+        if re.split(r"[_\s-]", str(key).lower())[-1].rstrip("0123456789") in KEYS
+        and not isinstance(value, float)
     ]
     found = {names[one] for one in said if one in names}
     if len(found) > 1:
@@ -284,10 +329,25 @@ def _stated(text: str, names: Mapping[str, str]) -> set[str]:
         in_brackets = re.fullmatch(r".*[\[(]\s*([^\[\]()]+?)\s*[\])]\W*", line)
         if in_brackets and "[" in line and simplified(in_brackets[1]) in names:
             found.add(names[simplified(in_brackets[1])])
+    return found | _graded(text, names)
+
+
+def _graded(text: str, names: Mapping[str, str]) -> set[str]:
+    """Give the grades that are stated out of the highest one: "4 out of 5", "Score: 4/5".
+
+    Of "3 out of 5 criteria are met" nobody knows the grade.
+    """
     numbers = [int(name) for name in names if name.isdecimal()]
-    for match in OUT_OF.finditer(text):
-        if numbers and int(match["most"]) == max(numbers) and match["said"] in names:
-            found.add(names[match["said"]])
+    found = set()
+    for sentence in SENTENCE.split(text):
+        for match in OUT_OF.finditer(sentence):
+            before, after = sentence[: match.start()], sentence[match.end() :]
+            named = STATED.match(before)
+            stated = (named is not None and not named["said"].strip(STRIPPED)) or leads(before)
+            if not numbers or int(match["most"]) != max(numbers) or match["said"] not in names:
+                continue
+            if stated and reasons(after) and not OPEN.search(after):
+                found.add(names[match["said"]])
     return found
 
 
@@ -302,9 +362,11 @@ def _beginning(said: str, names: Mapping[str, str]) -> str | None:
         if is_heading(after):
             return None
         ends = ENDS.match(after)
-        if ends is None or "?" in after or VALUE.match(after):
+        if ends is None or "?" in after or VALUE.match(after) or DOUBT.match(after):
             return None
         if name.isdecimal() and (COMPARED.match(said) or not ends_number(after)):
+            return None
+        if name in CHATTY and CHATTER.match(after):
             return None
         one_sentence = SENTENCE.split(after[ends.end() :])[0]
         others = {mention.label for mention in mentions(one_sentence, names)} - {names[name]}

@@ -93,7 +93,10 @@ class AmazonComprehend(Service):
             for error in found.get("ErrorList", []):
                 code, said = str(error.get("ErrorCode", "")), str(error.get("ErrorMessage", ""))
                 status = 500 if code.startswith("Internal") else 400
-                outcomes[error["Index"]] = of_code(code, status, said)
+                failed = of_code(code, status, said)
+                if isinstance(failed, Failed | Rejected):
+                    failed.billed = False  # Only texts that were answered are.
+                outcomes[error["Index"]] = failed
             for one in found.get("ResultList", []):
                 outcomes[one["Index"]] = self._read_or_error(one, items[one["Index"]])
         except UNREADABLE as exc:

@@ -64,7 +64,14 @@ def sdk_client(service: str, *, region: str | None, timeout: float, at_once: int
         max_pool_connections=at_once,
     )
     try:
-        return boto3.session.Session(region_name=region).client(service, config=once)
+        session = boto3.session.Session(region_name=region)
+        client = session.client(service, config=once)
+        if session.get_credentials() is None:
+            raise ConfigError(
+                "there are no AWS credentials",
+                hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in: aws sso login",
+            )
+        return client
     except (NoRegionError, InvalidRegionError, ValueError) as exc:
         what = "no region is set" if region is None else f"{region!r} is no region"
         raise ConfigError(
@@ -142,4 +149,4 @@ def of_code(code: str, status: int, message: str = "") -> CallError:
         return Failed(code or f"HTTP {status}")
     if status == 408:
         return Failed("HTTP 408")
-    return Rejected(code or f"HTTP {status}", said=" ".join(message.split())[:200])
+    return Rejected(code or f"HTTP {status}", said=" ".join(message.split())[:200], billed=False)
