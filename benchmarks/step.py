@@ -36,6 +36,8 @@ def main() -> None:
         asked = rng.choice(ITEMS, answers, replace=False).astype(np.int32)
         moved = rng.random(answers) < 0.03
         target = np.where(moved, (old[asked] + 1) % LABELS, -1).astype(np.int32)
+        margin = layout.items.margin[asked] + rng.normal(size=answers)
+        chance = np.full(answers, 1.0 / ITEMS)
         done = np.zeros(ITEMS, np.bool_)
         done[asked] = True
         for _ in range(2):  # The first time it is compiled.
@@ -45,9 +47,7 @@ def main() -> None:
                 layout.cells,
                 layout.goal,
                 layout.prior,
-                asked,
-                moved.astype(np.float64),
-                target,
+                kernel.Asked(asked, moved.astype(np.float64), target, margin, chance),
                 done,
                 np.uint64(1),
                 3,

@@ -5,12 +5,25 @@ import numpy as np
 from masa.data.dataset import Dataset
 from masa.data.features import Features, Words
 from masa.data.strata import Strata
-from masa.records import Answer, Column, Floats, Query
+from masa.records import Answer, Codes, Column, Floats, Query
 from masa.sampling.draws import Draws
 from masa.sampling.kernels import predictive as kernel
 from masa.sampling.kernels.drawing import run_key
 from masa.sampling.layout import Layout
 from masa.sampling.predictive import Predictive
+
+
+def recorded(target: Codes) -> kernel.Recorded:
+    """Give what each item would answer, without confidences."""
+    return kernel.Recorded((target >= 0).astype(np.float64), target, np.full(len(target), np.nan))
+
+
+def asked(items: Codes, target: Codes) -> kernel.Asked:
+    """Give items that were asked, without confidences, each as likely as any."""
+    changed = (target >= 0).astype(np.float64)
+    none = np.full(len(items), np.nan)
+    return kernel.Asked(items.astype(np.int32), changed, target, none, np.full(len(items), 0.01))
+
 
 NO_GROUPS = kernel.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0))
 
@@ -66,7 +79,7 @@ class Case:
         checkpoints = np.array([(stop, row) for row, stop in enumerate(stops)], np.int64)
         kernel.simulate(
             layout.items, layout.cells, layout.goal, layout.prior, layout.canaries, layout.rest,
-            (self.target >= 0).astype(np.float64), self.target, shift, keys, checkpoints, errors, sums, np.zeros(runs, np.int64),
+            recorded(self.target), shift, keys, checkpoints, errors, sums, np.zeros(runs, np.int64),
             NO_GROUPS, np.zeros((len(stops), 0)),
         )  # fmt: skip
         return errors.astype(np.float64), (sums / runs).reshape(len(stops), *shift.shape)

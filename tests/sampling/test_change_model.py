@@ -53,8 +53,10 @@ def test_the_model_is_the_ridge_regression_that_it_says_it_is(case: Case) -> Non
         ), x.T @ missed + model - prior
 
     best = minimize(loss, prior, jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
-    found = change_model.fit(layout.items, layout.cells, layout.goal, layout.prior, asked, soft)
-    np.testing.assert_allclose(x @ found, x @ best, atol=0.02)
+    fitted = change_model.fit(layout.items, layout.cells, layout.goal, layout.prior, asked, soft)
+    found = fitted.coefficients
+    np.testing.assert_allclose(found, prior + fitted.multiple @ x, atol=1e-9)
+    np.testing.assert_allclose(x @ found, x @ best, atol=0.03)
     assert loss(found)[0] - loss(best)[0] < 1e-3
     assert change_model.logit(layout.items, layout.cells, layout.goal, found, 7) == pytest.approx(
         features(layout, 7) @ found

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import masa
-from changed_api import Case, live_layout, play
+from changed_api import Case, asked, live_layout, play
 from masa.data.dataset import Dataset
 from masa.data.features import Features
 from masa.records import Column
@@ -31,7 +31,7 @@ def test_dear_items_are_asked_less_often() -> None:
         case.data.label, case.features, weight=case.weight, cost=cost, new=case.new.values
     )
     picked, chance = kernel.next_batch(
-        layout.items, layout.cells, layout.goal, layout.prior, np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32),
+        layout.items, layout.cells, layout.goal, layout.prior, asked(np.zeros(0, np.int32), np.zeros(0, np.int32)),
         np.zeros(600, np.bool_), np.uint64(1), 1,
     )  # fmt: skip
     dear = picked % 2 == 0

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from changed_api import Case, live_layout, play
+from changed_api import Case, asked, live_layout, play
 from masa.records import Answer
-from masa.sampling.kernels import change_model
 from masa.sampling.kernels import predictive as kernel
 from masa.sampling.kernels.drawing import run_key
 from masa.sampling.predictive import Predictive
@@ -23,15 +22,15 @@ def test_chances_add_up_to_the_batch_and_none_is_above_one(case: Case, size: int
     layout = case.layout
     done = np.zeros(400, np.bool_)
     done[::7] = True
-    asked = np.flatnonzero(done).astype(np.int32)
-    model = change_model.fit(
-        layout.items, layout.cells, layout.goal, layout.prior, asked, np.ones(len(asked))
-    )
-    moment = change_model.moments(
-        layout.items, layout.cells, layout.goal, asked, case.target[asked]
-    )
-    chance = kernel.inclusion_probabilities(
-        layout.items, layout.cells, layout.goal, model, moment, done, size
+    items = np.flatnonzero(done).astype(np.int32)
+    chance = kernel.next_probabilities(
+        layout.items,
+        layout.cells,
+        layout.goal,
+        layout.prior,
+        asked(items, case.target[items]),
+        done,
+        size,
     )
     left = int((~done).sum())
     assert chance.sum() == pytest.approx(min(size, left))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import masa
+from changed_api import recorded
 from masa.data.dataset import Dataset
 from masa.data.features import Features
 from masa.data.strata import adaptive_strata
@@ -143,7 +144,7 @@ def test_a_run_estimates_as_the_replays_do(case: Rewritten) -> None:
     keys = np.array([run_key(1, run) for run in range(runs)], np.uint64)
     asked = kernel.simulate(
         layout.items, layout.cells, layout.goal, layout.prior, layout.canaries, layout.rest,
-        (target >= 0).astype(np.float64), target, truth - before, keys, np.array([(200, 0)], np.int64),
+        recorded(target), truth - before, keys, np.array([(200, 0)], np.int64),
         errors, sums, np.zeros(runs, np.int64),
         kernel.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0)), np.zeros((1, 0)),
     )  # fmt: skip

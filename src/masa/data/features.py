@@ -41,6 +41,9 @@ OTHER = "<other>"
 How they differ from each other does not matter for what is asked next.
 """
 
+SUREST = 1e-4
+"""How near a confidence may come to 0 or 1 where its log odds are taken."""
+
 MOVED = 0.1
 """How much it counts, as a share of a changed answer, that only the confidence changed."""
 
@@ -179,6 +182,16 @@ def prices(cost: Floats | None, items: int) -> Floats:
     if cost is None or not cost.any():
         return np.ones(items)
     return np.asarray(np.maximum(cost / cost.mean(), CHEAPEST))
+
+
+def log_odds(confidence: Floats) -> Floats:
+    """Return the log odds of confidences (N,); none is taken to be nearer to 0 or 1 than SUREST.
+
+    >>> log_odds(np.array([0.5, 1.0])).round(2).tolist()
+    [0.0, 9.21]
+    """
+    inside = np.clip(confidence, SUREST, 1.0 - SUREST)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
 def ranks(numbers: Floats) -> Floats:

@@ -67,7 +67,7 @@ def learned_change(
     fitted = kernel.fit(
         first.items, first.cells, first.goal, first.prior, items, changed[usable].astype(np.float64)
     )
-    model = carried_over(fitted, first, layout)
+    model = carried_over(fitted.coefficients, first, layout)
     if model is None:
         return None
     error2 = None

@@ -19,6 +19,7 @@ from masa.sampling.kernels import paired as pairs_kernel
 from masa.sampling.kernels import predictive as predictive_kernel
 from masa.sampling.kernels import shrunken as shrunken_kernel
 from masa.sampling.predictive import changed as how_much_changed
+from masa.sampling.predictive import new_margins
 from masa.sampling.shrunken import designed
 
 MOST_QUERIES = 1_000_000
@@ -358,10 +359,7 @@ class Predicted:
     strata: Strata
     """by label and old answer, for a guess"""
     answers: Column
-    changed: Floats
-    """(N,) how much each answer changed"""
-    target: Codes
-    """(N,) what each changed to, or -1"""
+    recorded: predictive_kernel.Recorded
     shift: Floats
     truth: Floats
     right: Bools
@@ -392,8 +390,11 @@ class Predicted:
             method=method,
             strata=paired_strata(label, features),
             answers=new.answers,
-            changed=how_much_changed(target, features.confidence, confidence),
-            target=target,
+            recorded=predictive_kernel.Recorded(
+                how_much_changed(target, features.confidence, confidence),
+                target,
+                new_margins(target, confidence),
+            ),
             shift=shift,
             truth=shift.ravel(),
             right=np.array(is_right, np.bool_).ravel(),
@@ -421,8 +422,7 @@ class Predicted:
             layout.prior,
             layout.canaries,
             layout.rest,
-            self.changed,
-            self.target,
+            self.recorded,
             self.shift,
             keys,
             checkpoints,

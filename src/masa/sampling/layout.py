@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from masa.data.features import OTHER, VOCABULARY, Features, Words, prices, ranks
+from masa.data.features import OTHER, VOCABULARY, Features, Words, log_odds, prices, ranks
 from masa.data.strata import Strata
 from masa.records import ERROR, INVALID, UNLABELLED, Bools, Codes, Column, Floats, Ints, in_order
 from masa.sampling.kernels.change_model import Cells, Goal, Items, Prior
@@ -144,6 +144,7 @@ class Layout:
                 word_start=words.start,
                 words=words.codes,
                 weight=weight,
+                margin=_margins(features),
                 priority=_priority(weight, cost, group, asked_lately),
                 order=np.lexsort((rank, old, label.codes)).astype(np.int32),
             ),
@@ -190,6 +191,13 @@ def _confidence_rank(features: Features) -> Floats:
     if features.confidence is None:
         return np.full(len(features.old.codes), 0.5)
     return ranks(features.confidence)
+
+
+def _margins(features: Features) -> Floats:
+    """Return the log odds of the confidence of each baseline answer (N,), or nan."""
+    if features.confidence is None:
+        return np.full(len(features.old.codes), np.nan)
+    return log_odds(features.confidence)
 
 
 def _predictors(

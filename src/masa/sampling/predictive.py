@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from masa.data.features import MOVED, Features
+from masa.data.features import MOVED, Features, log_odds
 from masa.records import INVALID, Answer, Bools, Codes, Column, Floats, Ints, Query
 from masa.sampling.kernels import predictive as kernel
 from masa.sampling.kernels.drawing import run_key
@@ -29,6 +29,8 @@ class AnsweredItems(NamedTuple):
     """(n,) the answer that each changed to, or -1"""
     confidence: Floats
     """(n,) of the answer, nan where it has none"""
+    batch_size: Ints
+    """(n,) how many items its batch holds"""
 
     def then(self, later: "AnsweredItems") -> "AnsweredItems":
         """Add what was asked in later batches."""
@@ -38,6 +40,7 @@ class AnsweredItems(NamedTuple):
             np.concatenate((self.probability, later.probability)),
             np.concatenate((self.target, later.target)),
             np.concatenate((self.confidence, later.confidence)),
+            np.concatenate((self.batch_size, later.batch_size)),
         )
 
 
@@ -164,7 +167,7 @@ class Predictive:
     def _batch(self, number: int) -> deque[Query]:
         """Draw a batch from the answers before it, in the order in which it is to be asked."""
         layout = self._layout
-        known, changed, target, done = self._before(number)
+        asked, done = self._before(number)
         canaries = self._canaries() if number <= 1 else layout.canaries[:0]
         done[canaries] = True
         picked, probability = kernel.next_batch(
@@ -172,9 +175,7 @@ class Predictive:
             layout.cells,
             layout.goal,
             layout.prior,
-            known.astype(np.int32),
-            changed,
-            target,
+            asked,
             done,
             self._key,
             number,
@@ -224,11 +225,8 @@ class Predictive:
     def _answered(self, queries: Iterable[Query]) -> list[Query]:
         return [query for query in queries if query.item in self._answers]
 
-    def _before(self, number: int) -> tuple[Ints, Floats, Codes, Bools]:
-        """Give the items answered before a batch (n,), how much each changed, and what to.
-
-        Last comes a mask (N,) of all items that were asked before it.
-        """
+    def _before(self, number: int) -> tuple[kernel.Asked, Bools]:
+        """Give the items answered before a batch, and a mask (N,) of all that were asked."""
         done = np.zeros(len(self._layout.old), np.bool_)
         if 1 <= self._last_batch < number:
             past = self._all_answered()
@@ -241,7 +239,15 @@ class Predictive:
         confidence = None
         if self._confidence is not None:
             confidence = self._confidence[past.item]
-        return past.item, changed(past.target, confidence, past.confidence), past.target, done
+        chance = np.where(past.batch > 0, past.probability / np.maximum(past.batch_size, 1), 0.0)
+        asked = kernel.Asked(
+            past.item.astype(np.int32),
+            changed(past.target, confidence, past.confidence),
+            past.target,
+            new_margins(past.target, past.confidence),
+            chance,
+        )
+        return asked, done
 
     def _read(self, queries: Iterable[Query]) -> AnsweredItems:
         """Give what was answered to these queries."""
@@ -254,6 +260,7 @@ class Predictive:
             np.array([query.probability or 0.0 for query in ordered], np.float64),
             self._layout.targets(items, _as_column(answers)),
             np.array([_confidence(answer) for answer in answers], np.float64),
+            np.array([query.batch_size for query in ordered], np.int64),
         )
 
 
@@ -278,3 +285,12 @@ def changed(target: Codes, before: Floats | None, now: Floats) -> Floats:
         # The comparison is false where one of the two is not known.
         confidence_moved = np.abs(before - now) > SAME_CONFIDENCE
     return np.where(target >= 0, 1.0, np.where(confidence_moved, MOVED, 0.0))
+
+
+def new_margins(target: Codes, confidence: Floats) -> Floats:
+    """Give how far each answer is from the one before the change (n,), nan where that is unknown.
+
+    It is the log odds of the new confidence; they are negative where the answer is another one.
+    """
+    margin = log_odds(confidence)
+    return np.where(target >= 0, -np.abs(margin), margin)

@@ -51,16 +51,15 @@ class Sequential(Predictive):
             # A draw of the journal is repeated together with all other draws of its model.
             number = first
         layout = self._layout
-        known, changed, target, done = self._before(number)
+        asked, done = self._before(number)
         probability = kernel.next_probabilities(
             layout.items,
             layout.cells,
             layout.goal,
             layout.prior,
-            known.astype(np.int32),
-            changed,
-            target,
+            asked,
             done,
+            1,
         )
         weight = np.where(done, 0.0, layout.items.weight)
         if not weight.any():

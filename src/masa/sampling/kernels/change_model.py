@@ -13,7 +13,7 @@ from masa.sampling.kernels.drawing import Codes, Floats, Ints, jit, uniform
 
 Singles = npt.NDArray[np.float32]
 
-KIND_SCALE, WORD_SCALE = 0.7, 0.5
+KIND_SCALE, WORD_SCALE = 1.0, 0.5
 """The value of the indicators for an item's label, baseline answer and cell, and of each of its
 words. As the ridge is the same for all coefficients, a larger value lets them matter more."""
 
@@ -37,6 +37,8 @@ class Items(NamedTuple):
     """the words, as numbers below the size of the vocabulary"""
     weight: Floats
     """(N,) its share of the estimate; the sum is 1"""
+    margin: Floats
+    """(N,) the log odds of the confidence of its baseline answer, nan where there is none"""
     priority: Floats
     """(N,) its weight divided by the square root of its price; items with 0 are not asked"""
     order: Codes
@@ -67,6 +69,32 @@ class Goal(NamedTuple):
     """(L, P) the weight of each entry"""
     linear: bool
     """whether it is the weighted sum of the entries, not the norm"""
+
+
+class Asked(NamedTuple):
+    """The items that were asked, in the order of their batches."""
+
+    item: Codes
+    """(n,)"""
+    changed: Floats
+    """(n,) how much each changed, from 0 to 1: a little where only its confidence moved"""
+    target: Codes
+    """(n,) the answer that each changed to, or -1"""
+    margin: Floats
+    """(n,) the new margin: that of an answer that changed is negative; nan where it has none"""
+    chance: Floats
+    """(n,) its inclusion probability over the size of its batch; 0 where it was not drawn"""
+
+
+class Model(NamedTuple):
+    """A fitted model: the prior plus a multiple of the features of each item asked."""
+
+    coefficients: Floats
+    """of the constant, then of numbers, labels, baseline answers, cells and words"""
+    multiple: Floats
+    """(n,)"""
+    weight: Floats
+    """(n,) of the squared residual of each, near the fit"""
 
 
 class Prior(NamedTuple):
@@ -140,13 +168,14 @@ def squared_length(items: Items, i: int) -> float:
 @jit
 def fit(
     items: Items, cells: Cells, goal: Goal, prior: Prior, asked: Codes, changed: Floats
-) -> Floats:
+) -> Model:
     """Fit a logistic regression to how much each of the items asked (n,) changed (n,), from 0 to 1.
 
     With a ridge of 1 towards the prior, by dual coordinate ascent: the model is the prior plus a
     multiple of each item's feature vector. The result is the same for the same items.
     """
     model = prior_model(cells, goal, prior)
+    changed = _discounted(changed)
     multiple = np.zeros(len(asked))
     lengths = np.empty(len(asked))
     for a in range(len(asked)):
@@ -169,7 +198,30 @@ def fit(
                 x -= (x - changed[a] + p) / (1.0 + length * p * (1.0 - p))
             add_item(items, cells, goal, model, i, x - multiple[a])
             multiple[a] = x
-    return model
+    weight = np.empty(len(asked))
+    for a in range(len(asked)):
+        p = 1.0 / (1.0 + exp(-logit(items, cells, goal, model, asked[a])))
+        weight[a] = p * (1.0 - p)
+    return Model(model, multiple, weight)
+
+
+@jit
+def _discounted(changed: Floats) -> Floats:
+    """Let confidences that moved count less, the more of the others moved as well.
+
+    Where all of them move, as after a rewrite, that one did tells nothing.
+    """
+    stayed, moved = 1.0, 0.0
+    for a in range(len(changed)):
+        if changed[a] == 0.0:
+            stayed += 1.0
+        elif changed[a] < 1.0:
+            moved += 1.0
+    result = changed.copy()
+    for a in range(len(changed)):
+        if changed[a] < 1.0:
+            result[a] *= stayed / (stayed + moved)
+    return result
 
 
 @jit

@@ -7,7 +7,7 @@ have changed, which are asked for certain.
 What the rest of masa needs of `change_model` and `weights` can be imported from here as well.
 """
 
-from math import exp, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from masa.sampling.kernels import shrunken as _shrunken
 from masa.sampling.kernels.change_model import (
+    Asked,
     Cells,
     Goal,
     Items,
@@ -22,10 +23,11 @@ from masa.sampling.kernels.change_model import (
     Singles,
     fit,
     log_odds,
-    logit,
     moments,
 )
 from masa.sampling.kernels.drawing import Codes, Floats, Ints, choose, distance, jit, pick, uniform
+from masa.sampling.kernels.margins import EXPLORED as EXPLORE
+from masa.sampling.kernels.margins import chances
 from masa.sampling.kernels.weights import BELIEF, add_up, new_answer, should_switch, weigh
 
 __all__ = [
@@ -33,7 +35,9 @@ __all__ = [
     "EXPLORE",
     "FIRST_BATCH",
     "GROWTH",
+    "Asked",
     "Audit",
+    "Recorded",
     "StrataLayout",
     "add_up",
     "draw",
@@ -48,10 +52,6 @@ __all__ = [
 ]
 
 Bools = npt.NDArray[np.bool_]
-
-EXPLORE = 0.15
-"""The share of a batch that is drawn in proportion to weight alone, so that no item's inclusion
-probability is far below the others'."""
 
 FIRST_BATCH, GROWTH = 50, 12
 """A batch has as many items as the first one or, if that is more, the answers so far divided by
@@ -68,6 +68,17 @@ class StrataLayout(NamedTuple):
     stratum: Codes
     """(N,) the stratum of each item"""
     may_switch: bool
+
+
+class Recorded(NamedTuple):
+    """What each item would answer."""
+
+    changed: Floats
+    """(N,) how much its answer changed, as in `Asked`"""
+    target: Codes
+    """(N,) the answer that it changed to, or -1"""
+    margin: Floats
+    """(N,) its new margin, or nan"""
 
 
 class Audit(NamedTuple):
@@ -100,18 +111,19 @@ class Run(NamedTuple):
 
 @jit
 def inclusion_probabilities(
-    items: Items, cells: Cells, goal: Goal, model: Floats, moment: Floats, done: Bools, size: int
+    items: Items, goal: Goal, change: Floats, moment: Floats, done: Bools, size: int
 ) -> Floats:
     """Return the inclusion probability of each item (N,) in the next batch of this size.
 
     In proportion to the standard deviation of its answer, apart from the share that is explored.
+    change (N,) is the probability that it changed, moment (C, 4) what the answers change to.
     """
     probability = np.zeros(len(done))
     total_deviation, total_weight, left = 0.0, 0.0, 0
     for i in range(len(done)):
         if done[i] or items.priority[i] <= 0.0:
             continue
-        p = 1.0 / (1.0 + exp(-logit(items, cells, goal, model, i)))
+        p = change[i]
         old, mean, square, squares = moment[items.cell[i]]
         stays = (1.0 - p) * old
         squared_mean = (stays + p * mean) ** 2 if goal.linear else stays**2 + p**2 * squares
@@ -188,22 +200,17 @@ def next_batch(
     cells: Cells,
     goal: Goal,
     prior: Prior,
-    asked: Codes,
-    changed: Floats,
-    target: Codes,
+    asked: Asked,
     done: Bools,
     key: np.uint64,
     batch: int,
 ) -> tuple[Codes, Floats]:
     """Return the items of the next batch and the inclusion probability of each of them.
 
-    The model is fitted to the items asked (n,): how much each changed (n,), and the answer that it
-    changed to, target (n,), or -1. Items that are done (N,) are not drawn.
+    The models are fitted to the items asked. Items that are done (N,) are not drawn.
     """
-    model = fit(items, cells, goal, prior, asked, changed)
-    moment = moments(items, cells, goal, asked, target)
-    size = max(FIRST_BATCH, len(asked) // GROWTH)
-    probability = inclusion_probabilities(items, cells, goal, model, moment, done, size)
+    size = max(FIRST_BATCH, len(asked.item) // GROWTH)
+    probability = next_probabilities(items, cells, goal, prior, asked, done, size)
     picked = draw(items.order, probability, key, batch)
     return picked, probability[picked]
 
@@ -214,15 +221,18 @@ def next_probabilities(
     cells: Cells,
     goal: Goal,
     prior: Prior,
-    asked: Codes,
-    changed: Floats,
-    target: Codes,
+    asked: Asked,
     done: Bools,
+    size: int,
 ) -> Floats:
-    """Return the probability of each item (N,) to be the next; arguments as for `next_batch`."""
-    model = fit(items, cells, goal, prior, asked, changed)
-    moment = moments(items, cells, goal, asked, target)
-    return inclusion_probabilities(items, cells, goal, model, moment, done, 1)
+    """Return the probability of each item (N,) to be among the next of this number.
+
+    The other arguments are those of `next_batch`.
+    """
+    model = fit(items, cells, goal, prior, asked.item, asked.changed)
+    change = chances(items, cells, goal, model, asked, done)
+    moment = moments(items, cells, goal, asked.item, asked.target)
+    return inclusion_probabilities(items, goal, change, moment, done, size)
 
 
 @jit
@@ -233,8 +243,7 @@ def simulate(
     prior: Prior,
     canaries: Codes,
     strata: StrataLayout,
-    changed: Floats,
-    target: Codes,
+    recorded: Recorded,
     truth: Floats,
     keys: npt.NDArray[np.uint64],
     checkpoints: Ints,
@@ -246,18 +255,19 @@ def simulate(
 ) -> int:
     """Run one assessment per key on recorded answers and return the number of queries asked.
 
-    changed (N,) and target (N,) are what each item would answer, truth (L, P) is the true shift.
+    truth (L, P) is the true shift.
     checkpoints, errors and sums are those of `drawing.simulate`. first (R,) receives the number of
     queries up to the first changed answer, 0 where there is none. The squared error of each group's
     change of accuracy is added to audited (K, G), by budget and group.
     """
     most = min(checkpoints[-1, 0], len(items.cell))
+    target = recorded.target
     shift = np.zeros(goal.weights.shape)
     total = 0
     for number in range(len(keys)):
         run = _new_run(len(items.cell), most, canaries)
         n, switched, before = _ask(
-            items, cells, goal, prior, canaries, strata, changed, target, keys[number], run
+            items, cells, goal, prior, canaries, strata, recorded, keys[number], run
         )
         for k in range(n):
             if target[run.asked[k]] >= 0:
@@ -306,8 +316,7 @@ def _ask(
     prior: Prior,
     canaries: Codes,
     strata: StrataLayout,
-    changed: Floats,
-    target: Codes,
+    recorded: Recorded,
     key: np.uint64,
     run: Run,
 ) -> tuple[int, int, int]:
@@ -320,9 +329,14 @@ def _ask(
     n, canaries_asked, batch = 0, 0, 1
     while n < most:
         known = run.asked[:n]
-        picked, probability = next_batch(
-            items, cells, goal, prior, known, changed[known], target[known], run.done, key, batch
+        asked = Asked(
+            known,
+            recorded.changed[known],
+            recorded.target[known],
+            recorded.margin[known],
+            _chances_of_draws(run, n),
         )
+        picked, probability = next_batch(items, cells, goal, prior, asked, run.done, key, batch)
         run.left[batch] = run.left[batch - 1] - run.sizes[batch - 1]
         run.sizes[batch] = len(picked)
         for i in picked:
@@ -338,13 +352,28 @@ def _ask(
                 run.batch[:n], run.probability[:n], run.sizes[:batch], run.left[:batch], 0
             )
             known = run.asked[:n]
-            if should_switch(items, cells, goal, known, target[known], counts):
+            if should_switch(items, cells, goal, known, recorded.target[known], counts):
                 run.left[batch] = run.left[batch - 1] - run.sizes[batch - 1]
                 before = n
-                n = _ask_by_strata(items, cells, strata, target, key, run.done, run.asked, n)
+                n = _ask_by_strata(
+                    items, cells, strata, recorded.target, key, run.done, run.asked, n
+                )
                 run.batch[before:n] = batch
                 return n, batch, before
     return n, 0, 0
+
+
+@jit
+def _chances_of_draws(run: Run, n: int) -> Floats:
+    """Return the inclusion probabilities (n,) of the first items over the sizes of their batches.
+
+    Canaries are not drawn: theirs is 0.
+    """
+    result = np.zeros(n)
+    for a in range(n):
+        if run.batch[a] > 0:
+            result[a] = run.probability[a] / run.sizes[run.batch[a]]
+    return result
 
 
 @jit
