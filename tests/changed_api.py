@@ -78,7 +78,7 @@ class Case:
         keys = np.array([run_key(1, run) for run in range(runs)], np.uint64)
         checkpoints = np.array([(stop, row) for row, stop in enumerate(stops)], np.int64)
         kernel.simulate(
-            layout.items, layout.cells, layout.goal, layout.prior, layout.canaries, layout.rest,
+            layout.items, layout.cells, layout.goal, layout.prior, layout.canaries(0)[None, :], layout.rest,
             recorded(self.target), shift, keys, checkpoints, errors, sums, np.zeros(runs, np.int64),
             NO_GROUPS, np.zeros((len(stops), 0)),
         )  # fmt: skip

@@ -49,7 +49,7 @@ def test_a_plan_promises_about_what_is_then_needed() -> None:
         data, from_column(data, old, "sure"), Settings(), runs=200, methods=("auto",)
     )
     promised = (
-        planned.replay(share, methods=("auto",), budgets=(300,), error=0.015)
+        planned.replay(share, methods=("auto",), budgets=(300,), error=0.01)
         .curves[0]
         .queries_for_target
     )
@@ -61,7 +61,7 @@ def test_a_plan_promises_about_what_is_then_needed() -> None:
         methods=("auto",),
         budgets=(300,),
         runs=200,
-        target_error=0.015,
+        target_error=0.01,
     )
     needed = real.curves[0].queries_for_target
     assert promised is not None
@@ -293,7 +293,7 @@ def test_a_baseline_within_a_budget_can_be_planned_from(tmp_path: Path) -> None:
         ReplayClient(data.predictions["old"]),
         errors=(0.05,),
         budgets=(100,),
-        runs=10,
+        runs=60,
         store=store,
     )
     whole = plan(
@@ -302,7 +302,7 @@ def test_a_baseline_within_a_budget_can_be_planned_from(tmp_path: Path) -> None:
         baseline="old",
         errors=(0.05,),
         budgets=(100,),
-        runs=10,
+        runs=60,
         store=None,
     )
     assert (found.items, found.method) == (500, "auto")

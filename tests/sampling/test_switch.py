@@ -143,7 +143,7 @@ def test_a_run_estimates_as_the_replays_do(case: Rewritten) -> None:
     errors, sums = np.zeros((runs, 1), np.float32), np.zeros((1, truth.size))
     keys = np.array([run_key(1, run) for run in range(runs)], np.uint64)
     asked = kernel.simulate(
-        layout.items, layout.cells, layout.goal, layout.prior, layout.canaries, layout.rest,
+        layout.items, layout.cells, layout.goal, layout.prior, layout.canaries(0)[None, :], layout.rest,
         recorded(target), truth - before, keys, np.array([(200, 0)], np.int64),
         errors, sums, np.zeros(runs, np.int64),
         kernel.Audit(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0)), np.zeros((1, 0)),

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from masa.data.dataset import Dataset
-from masa.records import Codes, Column, Floats, Ints
+from masa.records import Bools, Codes, Column, Floats, Ints
 
 VOCABULARY = 4096
 """The number of codes that words are hashed to."""
@@ -147,6 +147,8 @@ class Features:
     also: tuple[Column, ...] = ()
     """the answers of others: a cheap model, another vendor"""
     words: Words | None = None
+    flickered: Bools | None = None
+    """(N,) items that were asked twice and answered differently"""
 
     def __post_init__(self) -> None:
         assert all(len(column.codes) == len(self.old.codes) for column in self.also)  # noqa: S101

@@ -93,7 +93,9 @@ class Method:
         if old is not None:
             if words is None and wanted in ("auto", "predictive"):
                 words = _words(data)
-            features = Features(old.answers, old.confidence, others, words)
+            flickered = np.zeros(len(data), np.bool_)
+            flickered[[place for place, twice in old.asked_twice.items() if twice]] = True
+            features = Features(old.answers, old.confidence, others, words, flickered)
         chosen, notes = _decided(wanted, features)
         _check(chosen, data, old, settings)
         strata, difficulty = build_strata(data, old, settings)

@@ -25,6 +25,9 @@ from masa.sampling.shrunken import designed
 MOST_QUERIES = 1_000_000
 """Where the search for the target ends when items may be asked again."""
 
+CANARY_SETS = 64
+"""Runs of a replay have so many different sets of canaries."""
+
 ESTIMATORS = ("assess", "paper")
 """The estimate that `masa assess` makes, or the paper's, which does not use the old answers."""
 
@@ -364,6 +367,8 @@ class Predicted:
     truth: Floats
     right: Bools
     most: int
+    canaries: Codes
+    """(V, C) those of different runs"""
     audit: predictive_kernel.Audit
 
     @property
@@ -399,6 +404,7 @@ class Predicted:
             truth=shift.ravel(),
             right=np.array(is_right, np.bool_).ravel(),
             most=len(weight),
+            canaries=np.array([layout.canaries(seed) for seed in range(CANARY_SETS)]),
             audit=_audit(method, new.answers, weight),
         )
 
@@ -420,7 +426,7 @@ class Predicted:
             layout.cells,
             layout.goal,
             layout.prior,
-            layout.canaries,
+            self.canaries,
             layout.rest,
             self.recorded,
             self.shift,

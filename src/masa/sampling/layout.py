@@ -31,6 +31,19 @@ SOONER = 1.25
 """How much likelier an item is drawn that the last run did not ask. The inclusion probabilities
 are known, so the estimate allows for it."""
 
+CANARY_WRONG, CANARY_FLICKERED = 1.0, 2.0
+"""What is added, for canaries, to the log odds of items whose baseline answer is wrong, and of
+those that were asked twice and answered differently: they are near to where answers change."""
+
+CANARY_UNLABELLED = 0.5
+"""What is added to those of items without a label, which are asked for no other purpose."""
+
+CANARY_STREAM = 1
+"""Keeps the draws of canaries apart from others with the same seed."""
+
+CANARY_FOCUS = 3.0
+"""How much canaries are drawn from what is likely to have changed: the factor of its log odds."""
+
 CANARIES, ONE_IN = 10, 50
 """The usual number of canaries, and the number of items that there must be for each of them."""
 
@@ -85,10 +98,10 @@ class Layout:
     prior: Prior
     rest: StrataLayout
     """what is drawn from after a switch to strata"""
-    likeliest: Codes
-    """the items that may be canaries, the likeliest to have changed first"""
-    canaries: Codes
-    """the first of them"""
+    canary_odds: Floats
+    """(N,) how likely each item is drawn as a canary, in log odds; -inf where it is none"""
+    canary_count: int
+    """the number of canaries"""
     old: Codes
     """(N,) the baseline answer of each item, as an index of names"""
     extra_variance: Floats | None = None
@@ -109,7 +122,6 @@ class Layout:
         rest: Strata | None = None,
         switches: bool = False,
         canaries: int = 0,
-        seed: int = 0,
         asked_lately: Bools | None = None,
         extra_variance: Floats | None = None,
     ) -> "Layout":
@@ -132,9 +144,9 @@ class Layout:
         words = features.words or Words(np.zeros(len(old) + 1, np.int64), np.zeros(0, np.int32))
         vocabulary = VOCABULARY if len(words.codes) else 0
         sorted_items = ItemCells.of(label, features.old, weight=weight, names=names)
-        likeliest, count = _likeliest(
-            numbers @ coefficients, weight > 0.0, labelled, canaries, seed
-        )
+        eligible = (weight > 0.0) | ~labelled
+        count = _canary_count(numbers @ coefficients, eligible, labelled, canaries)
+        canary_odds = _canary_odds(features, was_wrong) + CANARY_UNLABELLED * ~labelled
         return cls(
             labels=label.values,
             names=names,
@@ -152,11 +164,23 @@ class Layout:
             goal=Goal(objective.table(label.values, names), objective.linear),
             prior=Prior(np.concatenate(([CONSTANT], coefficients)), vocabulary),
             rest=_strata_layout(label, rest, names, objective, cost, switches=switches),
-            likeliest=likeliest,
-            canaries=likeliest[:count],
+            canary_odds=np.where(eligible, canary_odds, -np.inf),
+            canary_count=count,
             old=old,
             extra_variance=extra_variance,
         )
+
+    def canaries(self, seed: int, count: int | None = None) -> Codes:
+        """Draw the canaries of a run: others with another seed, and the first ones of more.
+
+        They are drawn from all items, those rather that are likely to have changed (decision 0027).
+        """
+        if count is None:
+            count = self.canary_count
+        luck = np.random.default_rng((seed % 2**63, CANARY_STREAM)).gumbel(size=len(self.old))
+        order = np.argsort(-(CANARY_FOCUS * self.canary_odds + luck), kind="stable")
+        possible = int(np.count_nonzero(np.isfinite(self.canary_odds)))
+        return order[: min(count, possible // 2)].astype(np.int32)
 
     @property
     def item_cells(self) -> ItemCells:
@@ -278,23 +302,32 @@ def layout_names(label: Column, old: Column, new: Sequence[str] = ()) -> tuple[s
     return (*plain, INVALID, ERROR, OTHER)
 
 
-def _likeliest(
-    likely: Floats, counts: Bools, labelled: Bools, wanted: int, seed: int
-) -> tuple[Codes, int]:
-    """Return the items that may be canaries and how many of them are.
+def _canary_odds(features: Features, was_wrong: Bools) -> Floats:
+    """Return the log odds of each item (N,) to be drawn as a canary.
 
-    likely (N,) is the log odds of a change before any answer; the likeliest items come first.
-    Canaries are items that count (N,) or are not labelled (N,). The latter are asked for no other
-    purpose, so they come first among equals. At most half of these items are canaries, so that the
-    others can be drawn at random. Where all items are equally likely and no number of canaries is
-    wanted, there are none.
+    Confidences are ranked among those of the same baseline answer: they may mean another thing for
+    another one.
     """
-    eligible = counts | ~labelled
+    odds = CANARY_WRONG * was_wrong + OF_DISAGREEMENT * features.disagreeing().sum(axis=1)
+    if features.flickered is not None:
+        odds = odds + CANARY_FLICKERED * features.flickered
+    if features.confidence is not None:
+        rank = np.empty(len(odds))
+        for code in np.unique(features.old.codes):
+            mine = features.old.codes == code
+            rank[mine] = ranks(features.confidence[mine])
+        odds = odds + OF_CONFIDENCE * rank + OF_LOWEST_CONFIDENCE * np.exp(-5.0 * rank)
+    return np.asarray(odds)
+
+
+def _canary_count(likely: Floats, eligible: Bools, labelled: Bools, wanted: int) -> int:
+    """Return how many items are canaries, at most half of those that may be.
+
+    Where all items are equally likely (N,) to have changed and no number is wanted, there are none.
+    """
     items = int(np.count_nonzero(eligible))
-    half = items // 2
-    count = min(wanted, half) if wanted else min(CANARIES, items // ONE_IN)
-    if not wanted and labelled.all() and likely.min() == likely.max():
-        count = 0
-    luck = np.random.default_rng(seed % 2**63).random(len(likely))
-    order = np.lexsort((luck, labelled, -likely, ~eligible))
-    return order[:half].astype(np.int32), count
+    if wanted:
+        return min(wanted, items // 2)
+    if labelled.all() and likely.min() == likely.max():
+        return 0
+    return min(CANARIES, items // ONE_IN)

@@ -54,6 +54,7 @@ class Predictive:
     def __init__(self, layout: Layout, features: Features, *, seed: int = 0) -> None:
         self._layout = layout
         self._confidence = features.confidence
+        self._seed = seed
         self._key = np.uint64(run_key(seed, 0))
         self._sent: dict[int, Query] = {}
         self._answers: dict[int, Answer] = {}
@@ -168,7 +169,7 @@ class Predictive:
         """Draw a batch from the answers before it, in the order in which it is to be asked."""
         layout = self._layout
         asked, done = self._before(number)
-        canaries = self._canaries() if number <= 1 else layout.canaries[:0]
+        canaries = self._canaries() if number <= 1 else np.zeros(0, np.int32)
         done[canaries] = True
         picked, probability = kernel.next_batch(
             layout.items,
@@ -197,11 +198,11 @@ class Predictive:
     def _canaries(self) -> Codes:
         """Give the canaries: those that this run began with, however many are wanted now."""
         if self._canary_count is not None:
-            return self._layout.likeliest[: self._canary_count]
+            return self._layout.canaries(self._seed, self._canary_count)
         if len(self._sent) < 2:
-            return self._layout.canaries
+            return self._layout.canaries(self._seed)
         # The second query is a canary if there are any, so this run has none.
-        return self._layout.canaries[:0]
+        return np.zeros(0, np.int32)
 
     def _count(self, query: Query) -> None:
         self._sent[query.item] = query

@@ -255,19 +255,20 @@ def simulate(
 ) -> int:
     """Run one assessment per key on recorded answers and return the number of queries asked.
 
-    truth (L, P) is the true shift.
-    checkpoints, errors and sums are those of `drawing.simulate`. first (R,) receives the number of
-    queries up to the first changed answer, 0 where there is none. The squared error of each group's
-    change of accuracy is added to audited (K, G), by budget and group.
+    truth (L, P) is the true shift, canaries (V, C) are those of different runs. checkpoints, errors
+    and sums are those of `drawing.simulate`. first (R,) receives the number of queries up to the
+    first changed answer, 0 where there is none. The squared error of each group's change of
+    accuracy is added to audited (K, G), by budget and group.
     """
     most = min(checkpoints[-1, 0], len(items.cell))
     target = recorded.target
     shift = np.zeros(goal.weights.shape)
     total = 0
     for number in range(len(keys)):
-        run = _new_run(len(items.cell), most, canaries)
+        mine = canaries[np.int64(keys[number] % np.uint64(len(canaries)))]
+        run = _new_run(len(items.cell), most, mine)
         n, switched, before = _ask(
-            items, cells, goal, prior, canaries, strata, recorded, keys[number], run
+            items, cells, goal, prior, mine, strata, recorded, keys[number], run
         )
         for k in range(n):
             if target[run.asked[k]] >= 0:
