@@ -1,10 +1,23 @@
 """Answers that mention a label and do not mean it for certain, by the labels there are."""
 
 NOT_MEANT: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("sports", "politics"): (
+        "Category: Sports\nCategory: Health",
+        "Category: Sports, Health",
+        "Sports, Health",
+    ),
+    ("very positive", "positive", "negative"): ("The text is extremely positive.",),
+    ("toxic", "clean"): ("Toxic\nFalse",),
     ("relevant", "irrelevant"): ("The document is not irrelevant.",),
     ("A", "B", "C", "D"): ("I think it's a tie between A and B",),
     ("1", "2", "3", "4", "5"): (
         "I deducted 2 points.",
+        "1. The text reads well.",
+        "5. The text is awful: 1",
+        "Grade: 3\nMaximum grade: 10",
+        "Score: 4, on a scale of ten",
+        '{"score": 4, "max_score": 10}',
+        '{"score": 4, "out_of": 10}',
         "⭐⭐⭐",
         "A 5 would require sources; the answer has none.",
         "A perfect answer would score 5.",
@@ -54,6 +67,12 @@ NOT_MEANT: dict[tuple[str, ...], tuple[str, ...]] = {
     ),
     ("world", "sports", "business", "sci/tech"): ("This is an article about the business world.",),
     ("positive", "negative", "neutral"): (
+        '{"user_sentiment": "positive", "label": null}',
+        '{"expected_label": "positive", "reason": "I could not read it"}',
+        '{"wrong_label": "positive"}',
+        "Negative\nUPDATE: Positive",
+        "Sentiment: Positive\nCorrected sentiment: Negative",
+        "Sentiment: positive\nSentiment: mixed",
         "I wouldn't say it's positive.",
         "Hard to say, maybe positive",
         "The reviewer expected a positive experience.",
@@ -226,6 +245,10 @@ NOT_MEANT: dict[tuple[str, ...], tuple[str, ...]] = {
         "Sender: 'this is not spam'. ",
     ),
     ("spam", "ham"): (
+        "Spam, most likely not.",
+        "Spam, 90% no",
+        "spam\n0.01",
+        "Spam. Probability: 0.03",
         "Label: Spam (No)",
         "Spam: ✗",
         "Spam score: 2/10. ",
@@ -245,6 +268,12 @@ NOT_MEANT: dict[tuple[str, ...], tuple[str, ...]] = {
         "If unsure, mark as spam.",
     ),
     ("yes", "no"): (
+        "No. I cannot help with this request.",
+        "No, I'm not able to answer that.",
+        "No\n\nI can't help with this request.",
+        "No. As an AI model, I can't judge people. Please contact a moderator.",
+        "Yes! Which text should I look at?",
+        "Yes. Send me the text, and I will tell you.",
         'It reads "No purchase necessary".',
         "No problem! Please paste the text.",
         "No text was given.",
@@ -275,6 +304,10 @@ NOT_MEANT: dict[tuple[str, ...], tuple[str, ...]] = {
         "The answer given is yes.",
     ),
     ("pass", "fail"): (
+        "Pass. I'd rather not grade this one.",
+        '{"verdict": "pass", "pass": false}',
+        '{"format_verdict": "pass", "content_verdict": "failed"}',
+        "Verdict: pass\nVerdict: failed",
         "Does it pass? Almost.",
         "It nearly earns a pass.",
         "It would pass if the date were right.",

@@ -38,6 +38,12 @@ def test_a_judge_that_changed_is_told_from_one_that_did_not(tmp_path: Path) -> N
         again = run("import", "promptfoo", "shop.json", "--out", "graded", cwd=tmp_path)
         assert (again.returncode, "--force" in again.stderr) == (2, True)
         words = ["--config", "graded/shop.toml", "--json"]
+        refused = run("validate", *words, "--ask", "1", "--yes", cwd=tmp_path)
+        assert refused.returncode == 2
+        assert "OPENAI_API_KEY is not declared" in refused.stdout
+        assert not judge.calls
+        config = tmp_path / "graded" / "shop.toml"
+        config.write_text(config.read_text().replace("# secrets =", "secrets ="))
         asked = run("validate", *words, "--ask", "1", "--yes", cwd=tmp_path)
         assert json.loads(asked.stdout)["answers"][0]["prediction"] in ("pass", "fail")
         same = json.loads(run("assess", *words, cwd=tmp_path).stdout)

@@ -434,18 +434,54 @@ def test_a_part_of_a_batch_that_fails_is_asked_again_alone(tmp_path: Path) -> No
         assert max(len(call.inputs) for call in found.double.calls) > 8
 
 
-def test_texts_that_are_never_taken_are_not_sent(tmp_path: Path) -> None:
-    data = masa.Dataset.of(
-        ["pos", "neg"] * 20 + ["pos", "neg"],
-        inputs={"input": [f"It was good {i}" for i in range(40)] + ["x" * 5001, " "]},
-    )
-    with case("amazon-comprehend", count=60) as found:
-        done = masa.baseline(
-            data, found.client(), budget=100, store=tmp_path / "s.db", limits=QUICK
-        )
-        assert (done.answers, done.errors, done.queries) == (40, 2, 40)
-        assert found.double.asked == 40
-        assert done.cost == pytest.approx(0.0003 * 40)
+@pytest.mark.parametrize(
+    ("service", "longest"),
+    [("amazon-comprehend", 5_000), ("google-language", 1_000_000), ("baidu-nlp", 2_048)],
+)
+def test_texts_that_are_never_taken_are_named_before_anything_is_spent(
+    service: str, longest: int
+) -> None:
+    with case(service, count=60) as found:
+        for bad, why in (("x" * (longest + 1), f"more than {longest:,}"), (" ", "an empty text")):
+            texts = [f"It was good {i}" for i in range(39)] + [bad]
+            data = masa.Dataset.of(["pos", "neg"] * 20, inputs={"input": texts})
+            with pytest.raises(masa.DataError, match=f"row 40, .*{why}"):
+                masa.baseline(data, found.client(), budget=100, store=None, limits=QUICK)
+        assert not found.double.calls
+
+
+@pytest.mark.parametrize(
+    ("extra", "why"),
+    [
+        ({"model": "gpt-4o"}, "set model"),
+        ({"messages": [{"role": "user", "content": "hello"}]}, "set prompt"),
+        ({"service_tier": "priority"}, "give input_price"),
+    ],
+)
+def test_what_is_added_changes_neither_the_question_nor_its_price(
+    extra: dict[str, Any], why: str
+) -> None:
+    own: dict[str, Any] = {"model": "gpt-4o-mini", "input_price": None, "output_price": None}
+    with case("openai", count=2) as found, pytest.raises(masa.ConfigError) as told:
+        found.client(**own, extra=extra)
+    assert why in (told.value.hint or "")
+
+
+def test_a_seed_that_is_not_sent_and_two_kinds_of_prices_are_refused() -> None:
+    with case("openai", count=2) as found:
+        with pytest.raises(masa.ConfigError, match="seed"):
+            found.client(api="responses", seed=3)
+        with pytest.raises(masa.ConfigError, match="cached tokens"):
+            found.client(price=0.1, cached_price=1.0, input_price=None, output_price=None)
+
+
+@pytest.mark.parametrize("service", ["openai", "amazon-comprehend"])
+def test_a_label_that_is_misspelled_in_the_mapping_is_named(service: str) -> None:
+    with case(service, count=2) as found:
+        found.data = masa.Dataset.of(["positive", "negative"], inputs={"input": ["a", "b"]})
+        with pytest.raises(masa.ConfigError) as told:
+            found.client(labels={"positive": "positve"})
+    assert "'positive'?" in (told.value.hint or "")
 
 
 def test_the_likelier_of_the_labels_that_the_data_has_is_taken_if_wished() -> None:

@@ -221,6 +221,7 @@ def test_the_judge_is_named_as_its_provider_names_it(
         "apiKeyEnvar": "MY_KEY",
         "temperature": 0.7,
         "max_tokens": 300,
+        "top_p": 0.1,
     }
 
     def other(content: Any) -> None:
@@ -237,10 +238,12 @@ def test_the_judge_is_named_as_its_provider_names_it(
     text = written(found, "data.jsonl", layout="promptfoo", label_by="judge")
     config = tomllib.loads(text)
     if client != "bedrock":  # Amazon's package finds its keys.
-        assert config["secrets"] == ["MY_KEY"]
+        assert "secrets" not in config  # An export does not decide which key goes where.
+        assert '# secrets = ["MY_KEY"]' in text
         assert config["api"]["key"] == "${MY_KEY}"
     assert config["api"].get("model", "") == model
     assert config["api"]["temperature"] == 0.7
+    assert config["api"]["extra"] == {"top_p": 0.1}
 
 
 @pytest.mark.parametrize("strange", [5, True, "x", {"a": 1}])

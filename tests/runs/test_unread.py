@@ -45,6 +45,27 @@ def test_a_run_says_how_many_answers_are_no_label_and_why(tmp_path: Path) -> Non
     assert SECRET.encode() not in store.read_bytes()
 
 
+def test_other_causes_than_in_the_baseline_are_told(tmp_path: Path) -> None:
+    with case("openai", count=100) as found:
+        assert isinstance(found.double, LanguageModel)
+        reply = {False: "I cannot help with that.", True: "The sentiment is hostile."}
+
+        def says(text: str, label: str) -> Spoken:
+            number = int(text.rsplit("(", 1)[1].rstrip(")"))
+            return Spoken(label if number % 2 else reply[found.double.updated])
+
+        found.double.says = says
+        options: dict[str, Any] = {"store": tmp_path / "s.db", "limits": QUICK, "seed": 1}
+        masa.baseline(found.data, found.client(), budget=100, **options)
+        same = masa.assess(found.data, found.client(), budget=100, **options)
+        assert not any("other causes" in note for note in same.notes)
+        found.double.updated = True
+        now = masa.assess(found.data, found.client(), budget=100, **options | {"seed": 2})
+        assert any("50 were refused then; 50 name no label now" in note for note in now.notes), (
+            now.notes
+        )
+
+
 def test_what_was_said_is_stored_only_if_answers_are_kept(tmp_path: Path) -> None:
     with case("openai", count=60) as found:
         assert isinstance(found.double, LanguageModel)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from masa.cli.api_drafts import quoted
 from masa.graded import Grades
-from masa.graded.grades import ASKED, GRADE, HUMAN
+from masa.graded.grades import ASKED, GRADE, HUMAN, Judge
 
 KEYS = {
     "openai": "OPENAI_API_KEY",
@@ -14,7 +14,7 @@ KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
     "gemini": "GEMINI_API_KEY",
 }
-"""The usual key of a client, which must be declared where it is sent to an address of one's own."""
+"""The usual key of a client."""
 
 MOST_TOKENS = 1024
 """Of a judge's answer, which gives a reason: where the export does not say it."""
@@ -55,6 +55,9 @@ def next_steps(found: Grades, config: Path) -> Iterator[str]:
     yield ""
     yield "What to do with it:"
     yield f"  look over {config}: the model, its key, the prompt"
+    key = key_to_declare(found.judge)
+    if key:
+        yield f"  declare {key} there (secrets) if the address, from the export, may have it"
     yield f"  masa validate --config {file} --ask 1"
     if not found.as_asked:
         yield f"  masa baseline --config {file}"
@@ -69,12 +72,22 @@ def _inputs(found: Grades) -> tuple[str, ...]:
     return (ASKED,) if found.as_asked else found.columns
 
 
-def _secrets(found: Grades) -> Iterator[str]:
-    judge = found.judge
+def key_to_declare(judge: Judge) -> str:
+    """Give the key that must be declared before it is sent, or "".
+
+    An export may be a stranger's: it must not decide which key goes to which address.
+    """
     own = bool(judge.base_url or judge.key) or judge.client == "azure-openai"
-    if own and judge.client in KEYS:
+    return (judge.key or KEYS[judge.client]) if own and judge.client in KEYS else ""
+
+
+def _secrets(found: Grades) -> Iterator[str]:
+    key = key_to_declare(found.judge)
+    if key:
         yield ""
-        yield f"secrets = [{quoted(judge.key or KEYS[judge.client])}]"
+        where = found.judge.base_url or "the endpoint below"
+        yield f"# The key and the address are from the export. If {where!r} may have this key:"
+        yield f"# secrets = [{quoted(key)}]"
 
 
 def _old(found: Grades) -> Iterator[str]:
@@ -120,8 +133,17 @@ def _api(found: Grades) -> Iterator[str]:
         yield f"max_tokens = {judge.max_tokens or MOST_TOKENS}"
         if judge.temperature is not None:
             yield f"temperature = {judge.temperature:g}"
+        if judge.more:
+            fields = ", ".join(f"{name} = {_toml(value)}" for name, value in judge.more.items())
+            yield f"extra = {{ {fields} }}"
     if not judge.model or model_prices(judge.model) is None:
         yield 'price = "queries-only"                  # or input_price and output_price'
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return quoted(value) if isinstance(value, str) else str(value)
 
 
 def _prompt(found: Grades) -> Iterator[str]:

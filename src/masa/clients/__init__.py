@@ -9,18 +9,21 @@ says what happened; retries, budgets and the journal are not its business.
 import functools
 import hashlib
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from masa.clients.catalogue import CATALOGUE, Entry
-from masa.errors import ConfigError
+from masa.errors import ConfigError, DataError
 from masa.records import Item, Reply
+
+if TYPE_CHECKING:
+    from masa.data.dataset import Dataset
 
 GROUP = "masa.clients"
 
@@ -80,14 +83,25 @@ def batch_size(client: Client) -> int:
     return max(1, int(getattr(client, "batch", 1)))
 
 
-def check_items(client: Client, items: Iterable[Item]) -> None:
+def check_items(client: Client, data: "Dataset") -> None:
     """Let a client look at all items before anything is spent: its `check(items)`, if any.
 
     It raises a DataError for what can never be sent, such as a file that is not there.
     """
     check = getattr(client, "check", None)
-    if check is not None:
-        check(items)
+    if check is None:
+        return
+    place = 0
+
+    def looked_at() -> Iterator[Item]:
+        nonlocal place
+        for place in range(len(data)):
+            yield data.item(place)
+
+    try:
+        check(looked_at())
+    except DataError as exc:
+        raise DataError(f"{data.name(place)}, {exc.message}", hint=exc.hint) from exc
 
 
 Factory = Callable[[str, Mapping[str, Any], Context], Client]

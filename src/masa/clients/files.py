@@ -114,17 +114,19 @@ class Files:
                 f"{self.where(item)} is not a file that can be read",
                 hint="give names of files",
             )
-        if not 0 < found.st_size <= self._most:
+        if not found.st_size:
+            raise DataError(f"{self.where(item)} has 0 bytes", hint="leave its row out of the data")
+        if found.st_size > self._most:
             raise DataError(
                 f"{self.where(item)} has {found.st_size:,} bytes; "
-                f"the API takes 1 byte to {in_words(self._most)}",
+                f"the API takes at most {in_words(self._most)}",
                 hint="make the file smaller, or leave the row out of the data",
             )
         return path
 
     def where(self, item: Item) -> str:
         """Say where an item names its file."""
-        return f"column {self.column!r}, row {item.place + 1:,}: {self.name(item)[:200]!r}"
+        return f"column {self.column!r}: {self.name(item)[:200]!r}"
 
 
 def is_url(name: str) -> bool:

@@ -1,6 +1,6 @@
 """The options of clients: checked models whose errors name the key and how to fix it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -23,6 +23,20 @@ def _price(given: object) -> object:
 
 Price = Annotated[int | Literal["queries-only"] | None, BeforeValidator(_price)]
 """Money per call, in billionths; `queries-only` if the user does not want to count money."""
+
+
+def refuse_misspelled(mapped: Mapping[str, str], labels: Sequence[str]) -> None:
+    """Raise where what an answer is mapped to is nearly a label of the data, and is none."""
+    for name, label in mapped.items():
+        if label in labels:
+            continue
+        close = get_close_matches(label.lower(), [one.lower() for one in labels], 1, 0.75)
+        if close:
+            meant = next(one for one in labels if one.lower() == close[0])
+            raise ConfigError(
+                f"[api] labels maps {name!r} to {label!r}, which no item has as its label",
+                hint=f"did you mean {meant!r}?",
+            )
 
 
 class OptionsModel(BaseModel):

@@ -54,6 +54,8 @@ class Judge:
     key: str = ""
     """the variable of the environment that holds its key, where it is not the usual one"""
     temperature: float | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """other fields of its request"""
     max_tokens: int | None = None
 
 

@@ -67,6 +67,12 @@ CLIENTS = {
 """The client of masa for the first word of a provider's name."""
 
 
+SENT = ("top_p", "top_k", "seed", "frequency_penalty", "presence_penalty", "reasoning_effort")
+"""Settings of a provider that promptfoo sends as they are."""
+
+SCALAR = (str, int, float)
+
+
 @dataclass(frozen=True, slots=True)
 class _Provider:
     """The model that graded, as promptfoo names it."""
@@ -77,6 +83,8 @@ class _Provider:
     """the variable of the environment that holds its key"""
     temperature: float | None = None
     max_tokens: int | None = None
+    more: tuple[tuple[str, Any], ...] = ()
+    """what else it was set up with"""
 
 
 @dataclass(slots=True)
@@ -308,6 +316,7 @@ def _named(provider: object) -> _Provider:
         key if VARIABLE.fullmatch(key) else "",
         float(temperature) if _is_number(temperature) else None,
         most if isinstance(most, int) and most > 0 else None,
+        tuple((name, config[name]) for name in SENT if isinstance(config.get(name), SCALAR)),
     )
 
 
@@ -328,6 +337,7 @@ def _judge(seen: _Seen, system: str | None) -> Judge:
         key=provider.key,
         temperature=provider.temperature,
         max_tokens=provider.max_tokens,
+        more=dict(provider.more),
     )
     if judge.client == "openai" and kind == "responses":
         return replace(judge, api="responses")

@@ -68,7 +68,7 @@ async def assess_async(
     api = as_client(client, data)
     chosen = options(settings, limits, **given)
     spending = checked_spending(api, budget, money)
-    check_items(api, data.items())
+    check_items(api, data)
     _check_canary(chosen.settings.canary, spending)
     with opened(chosen.run.store) as store:
         case = _Case.of(store, data, api, baseline, chosen)

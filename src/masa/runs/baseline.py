@@ -64,7 +64,7 @@ async def baseline_async(
     if refresh:
         budget = min(refresh + repeat, budget or refresh + repeat)
     spending = checked_spending(api, budget, money)
-    check_items(api, data.items())
+    check_items(api, data)
     price = api.price(data.item(0))
     _check_repeat(repeat, spending, price)
     tell_first(chosen.run, similar_labels(data.label))

@@ -88,7 +88,7 @@ async def compare_async(
     spending = checked_spending(first, budget, money)
     checked_spending(second, budget, money)
     for client in (first, second):
-        check_items(client, data.items())
+        check_items(client, data)
     if budget is not None and budget < 2:
         raise UsageError(f"the budget is {budget} queries for two APIs", hint="give two or more")
     with opened(chosen.run.store) as store:

@@ -1,5 +1,6 @@
 """Fold the journal of a run into its result: the same whether the run was interrupted or not."""
 
+from collections.abc import Mapping
 from itertools import islice
 
 import numpy as np
@@ -20,6 +21,7 @@ from masa.runs.journalled import asked, version
 from masa.runs.session import Session, Worked
 from masa.settings import Settings
 from masa.settings.methods import ADAPTIVE
+from masa.storage import history
 from masa.storage.journal import Past
 
 MOST_ITEMS = 20
@@ -84,9 +86,21 @@ def conclude(
         fail_on=settings.fail_on,
         canary_ok=settings.canary_ok,
         unread=unread.counted(past),
-        notes=(*worked.all_notes, *_notes(found, worked, method, settings)),
+        notes=(
+            *worked.all_notes,
+            *unread.other_causes(_unread_then(session, old), unread.counted(past)),
+            *_notes(found, worked, method, settings),
+        ),
     )
     return result, estimate
+
+
+def _unread_then(session: Session, old: BaselineAnswers) -> Mapping[str, int]:
+    """Give how many answers of the baseline were no label, by the reason."""
+    if old.run is None:
+        return {}
+    result = history.find(session.store, old.run).result or {}
+    return dict(result.get("unread", {}))
 
 
 def _notes(found: Conclusion, worked: Worked, method: Method, settings: Settings) -> list[str]:

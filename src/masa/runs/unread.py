@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from masa.clients import Client
-from masa.records import ERROR, UNREAD, Reply
+from masa.records import ERROR, INVALID, UNREAD, Reply
 from masa.storage.journal import Past
 
 EXAMPLES = 3
@@ -17,6 +17,9 @@ SHOWN = 120
 MOST = 0.5
 """If this share of the answers cannot be read for one reason, the client is asked for advice."""
 
+
+FEWEST, SURE = 10, 0.001
+"""Causes are compared from so many answers on each side, at this level."""
 
 NAME_CHARACTERS, NAME_WORDS = 40, 3
 """The most characters and words of a name in place of a label."""
@@ -61,6 +64,35 @@ def notes(past: Past, client: Client) -> Iterator[str]:
     for reason, times in found.items():
         if times >= MOST * answers and (advice := _of(client, "advice", reason)):
             yield advice
+
+
+def other_causes(then: Mapping[str, int], now: Mapping[str, int]) -> Iterator[str]:
+    """Say that answers which are no label have other causes than in the baseline.
+
+    All of them are one answer in the matrix, `<invalid>`, so no verdict shows it.
+
+    >>> list(other_causes({"refused": 200}, {"no label": 190, "refused": 10}))[0][:52]
+    'answers that are no label have other causes than in '
+    >>> list(other_causes({"refused": 20, "empty": 5}, {"refused": 12, "empty": 2}))
+    []
+    """
+    from scipy.stats import chi2_contingency
+
+    causes = [cause for cause in UNREAD if then.get(cause, 0) + now.get(cause, 0)]
+    table = [[side.get(cause, 0) for cause in causes] for side in (then, now)]
+    if len(causes) < 2 or min(map(sum, table)) < FEWEST:
+        return
+    if chi2_contingency(table).pvalue >= SURE:
+        return
+    sides = (
+        ", ".join(f"{side[cause]:,} {UNREAD[cause]}" for cause in causes if side.get(cause))
+        for side in (then, now)
+    )
+    before, after = sides
+    yield (
+        f"answers that are no label have other causes than in the baseline: {before} then; "
+        f"{after} now. All of them count as one answer, {INVALID}, so the verdict does not show it"
+    )
 
 
 def _of(client: Client, method: str, reason: str) -> str:

@@ -156,7 +156,7 @@ class _Baseline:
 def validated(task: Task) -> Validated:
     """Check what a run would begin with."""
     config = task.config
-    check_items(task.client, task.data.items())
+    check_items(task.client, task.data)
     found = _baseline(task)
     strata, method, method_notes = _strata(task, found)
     notes = [*task.data.notes, *found.notes, *method_notes]

@@ -285,7 +285,7 @@ def budget(
 def confirm(words: str, hint: str) -> None:
     """Ask before anything is paid; where nobody can be asked, refuse."""
     if not sys.stdin.isatty() or not sys.stderr.isatty():
-        raise UsageError(f"no budget was given: this may take {words}", hint=hint)
+        raise UsageError(f"nobody can be asked whether to go on: this may take {words}", hint=hint)
     if not typer.confirm(f"This may take {words}. Go on?", err=True):
         raise UsageError("nothing was asked, nothing was spent", hint=hint)
 

@@ -8,7 +8,7 @@ positive"), so what is not known to state a label does not state it.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 EVERYDAY = {
     "a", "an", "any", "as", "at", "be", "by", "do", "for", "go", "i", "if", "in", "is", "it",
@@ -110,6 +110,13 @@ OPEN = re.compile(
 )
 """Words that leave a label open."""
 
+_DEGREE = re.compile(
+    r"\b(?:extremely|highly|strongly|overwhelmingly|quite|somewhat|slightly|mildly|rather|fairly"
+    r"|very|clearly|mostly|largely|decidedly)\s+$",
+    re.IGNORECASE,
+)
+"""How much so: where labels say that as well ("very positive"), it may be another label."""
+
 _INSTEAD = re.compile(
     r"(?:\bbut|\bit is|\bit's|\bthis is|\bthat's|\brather|\binstead|\bactually)"
     r"\W*(?:an?\s+|the\s+)?$",
@@ -158,6 +165,8 @@ def mentions(text: str, names: Mapping[str, str]) -> list[Mention]:
     if len(low) != len(text):
         text = low
     strict = any(name in EVERYDAY for name in names)
+    pairs = [name.partition(" ") for name in names]
+    graded = {label for degree, _, label in pairs if _DEGREE.fullmatch(f"{degree} ")}
     taken = bytearray(len(low))
     for name in sorted(names, key=len, reverse=True):
         for match in _found(name, low):
@@ -166,6 +175,8 @@ def mentions(text: str, names: Mapping[str, str]) -> list[Mention]:
                 continue
             taken[begin:end] = b"\1" * (end - begin)
             mention = _mention(text, names[name], begin, end, strict=strict)
+            if name in graded and _DEGREE.search(text[max(0, begin - 20) : begin]):
+                mention = replace(mention, open=True)
             if name not in EVERYDAY or mention.stated:
                 found.append(mention)
     return sorted(found, key=lambda mention: mention.begin)

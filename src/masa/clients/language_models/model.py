@@ -13,12 +13,13 @@ from pydantic import BeforeValidator, Field
 from masa.clients import Context
 from masa.clients.language_models.confidence import Token, confidence
 from masa.clients.language_models.reading import Reading, read, read_at, read_json, simplified
-from masa.clients.language_models.requests import merged, most_received
+from masa.clients.language_models.requests import check_extra, merged, most_received
 from masa.clients.options import (
     QUERIES_ONLY,
     OptionsModel,
     Price,
     checked,
+    refuse_misspelled,
     whole_price,
 )
 from masa.clients.prices import LOOKED_UP, TokenPrices, Tokens, model_prices
@@ -40,7 +41,7 @@ Classify the text below. Answer with exactly one of these labels and nothing els
 Text:
 {input}"""
 
-READING = 5
+READING = 6
 """The version of `read`: answers that were read in another way are not compared."""
 
 OVERHEAD = 200
@@ -126,11 +127,14 @@ class LanguageModel(ABC):
         ]
         self.priced = options.price != QUERIES_ONLY
         self._prices = _token_prices(options, self.write_factor)
+        by_table = self._prices is not None and options.input_price is None
+        check_extra(options.extra, priced_by_table=by_table)
         self._densest = 0.0
         """the most tokens for a byte of a request that any answer told of"""
         self._path = None if options.label is None else Path(options.label)
         self.hide: Callable[[str], str] = str
         """removes secrets from what is shown: a server may send a key back"""
+        refuse_misspelled(options.labels, context.labels)
         self._label_of = {simplified(label): label for label in context.labels}
         for name, label in options.labels.items():
             self._label_of[simplified(name)] = label
@@ -355,6 +359,11 @@ def _check_price(given: ModelOptions) -> None:
             hint=f'leave out price = "{given.price}", or input_price and output_price'
             if given.price == QUERIES_ONLY
             else "leave out price, or input_price and output_price",
+        )
+    if given.price is not None and given.cached_price is not None:
+        raise ConfigError(
+            "[api] has a price per call and a price of cached tokens",
+            hint="leave out price, or cached_price",
         )
     if by_token.count(None) == 1:
         raise ConfigError(

@@ -25,7 +25,7 @@ from masa.clients.secrets import (
 )
 from masa.clients.unreadable import UNREADABLE
 from masa.clients.web import Refusal, Web
-from masa.errors import CallError, Failed, Fatal, Refused
+from masa.errors import CallError, ConfigError, Failed, Fatal, Refused
 
 BASE_URL = "https://api.openai.com/v1"
 KEY = "OPENAI_API_KEY"
@@ -294,5 +294,10 @@ def make(argument: str, options: Mapping[str, Any], context: Context) -> OpenAI:
         {"key": given.key, "headers": given.headers, "extra": given.extra}, where="[api]"
     )
     refuse_bad_address(given.base_url, where="[api] base_url")
+    if given.api == "responses" and given.seed is not None:
+        raise ConfigError(
+            "[api] has a seed, which the responses API does not take",
+            hint='leave seed out, or set api = "chat"',
+        )
     refuse_bad_headers(given.headers)
     return OpenAI(given, context)

@@ -33,6 +33,30 @@ KEYS = (
 )  # fmt: skip
 """Names under which models put a label when they answer in JSON."""
 
+OWN = (
+    "predicted", "final", "overall", "assigned", "chosen", "selected", "best", "main", "primary",
+    "text", "review", "message", "sentiment", "emotion", "class", "topic", "my", "the",
+)  # fmt: skip
+"""What may stand before such a name: "final_label"; "wrong_label" is something else."""
+
+OTHER_SCALE = re.compile(
+    r"\b(?:max(?:imum)?|highest|best possible|out of|scale|from \w+ to)\b[^\n]{0,30}?"
+    r"(?P<most>\b\d+\b(?!\s*(?:to|-|\u2013)\s*\d)|\b(?:ten|hundred)\b)",
+    re.IGNORECASE,
+)
+"""Where an answer says what the highest grade is."""
+
+COUNTERED = re.compile(
+    r"\b(?:probability|likelihood|confidence|certainty|chance)\b\W*(?:(?:is|of)\W+)?"
+    r"(?:very low\b|low\b|0?\.[0-4]\d*|[0-4]?\d(?:\.\d+)?\s*%)"
+    r"|\n\W*(?:false|untrue|0?\.[0-4]\d*|[0-4]?\d(?:\.\d+)?\s*%)\W*(?:\n|$)",
+    re.IGNORECASE,
+)
+"""A probability behind a label that speaks against it."""
+
+QUOTED = re.compile(r"\"[^\"\n]*\"|\u201c[^\u201d\n]*\u201d|\u00ab[^\u00bb\n]*\u00bb")
+"""What an answer quotes: it is not the model's own."""
+
 FINAL = re.compile(
     r"\b(?:final|overall|correct|my)\s+(?:answer|label|classification|verdict|category|rating|score)"
     r"(?:\s*\([^()\n]{1,40}\)|,[^,.;:!?\n]{1,40},)?(?:\s+is\b|\s+would\s+be\b)?[\s:=]*(?P<said>.*)",
@@ -70,8 +94,10 @@ CONTRAST = re.compile(
 
 REFUSAL = re.compile(
     r"\b(?:i(?:'m| am) (?:sorry|unable|not able)"
-    r"|i (?:can(?:no|')t|can not|won't|will not|must decline)"
-    r"|as an ai|i apologi[sz]e|against my|unable to (?:assist|help|classify|comply|provide))\b",
+    r"|i (?:can(?:no|')t|can not|won't|will not|must decline|prefer not|do(?:n't| not) feel)"
+    r"|i(?:'d| would) (?:rather|prefer) not"
+    r"|as an ai|i apologi[sz]e|against my|(?:not able|unable) to (?:assist|help|classify|comply"
+    r"|provide|answer|judge|rate|grade))\b",
     re.IGNORECASE,
 )
 
@@ -87,6 +113,7 @@ REVISION = re.compile(
 TAKEN_BACK = re.compile(
     r"\b(?:that|this|which|it) (?:is|was|would be|seems) (?:wrong|incorrect|false|mistaken|untrue"
     r"|not (?:right|correct|true))\b|\((?:wrong|incorrect|false|not (?:right|correct))\)"
+    r"|\b(?:please )?(?:provide|share|send|paste|give|show) (?:me|us|the (?:text|input))\b"
     r"|\bplease (?:provide|share|send|paste)\b|\bwould you like\b|\bi understand (?:the|your)\b"
     r"|\bno (?:text|input|review|message) (?:is |was |has been )?(?:provided|given|included)\b"
     r"|\b(?:no|any) text to (?:classify|rate|label)\b"
@@ -132,6 +159,16 @@ GREETINGS = {
     "thanks",
 }
 
+AND_MORE = re.compile(
+    r"\s*(?!(?:clearly|overall|definitely|certainly|obviously|strongly|mostly|plainly|really|indeed"
+    r"|undoubtedly|absolutely|very|quite)\b)[^\W\d]+(?:\s+[^\W\d]+)?\W*$",
+    re.IGNORECASE,
+)
+"""One or two words behind a comma, such as a second label that the data does not have."""
+
+AGAINST = re.compile(r"\b(?:not|no|never|false|wrong)\W*$", re.IGNORECASE)
+"""The end of a sentence that denies what it began with."""
+
 CHATTY = {*GREETINGS, "good", "great", "right", "no"}
 CHATTER = re.compile(
     r"\W*(?:i(?:'d|'ll| will| can| would| understand)|here|let me|this is an?"
@@ -142,8 +179,8 @@ CHATTER = re.compile(
 
 SENTENCE = re.compile(r"(?<=[.!?;。！？；])\s*(?=\s|[^\x00-\x7f])|\n+")
 
-LIST = re.compile(r"^\s*\d+[.)]\s+\S", re.MULTILINE)
-"""A numbered line: where there are several, their numbers are no answers."""
+NUMBERED = re.compile(r"^\s*\d+[.)]\s+(?=\S)", re.MULTILINE)
+"""The number of a line."""
 
 COMPARED = re.compile(r"\W*(?:[-+>\u2264\u2265~]|<(?!\s*\d+\s*>))\s*\d|\W*\d+\s*[-+]\W*$")
 """A number that is not the grade itself: "-2", ">3", "4+"."""
@@ -196,6 +233,7 @@ def read(said: str, names: Mapping[str, str]) -> Reading:
     in_json = _in_json(text, names)
     if in_json is not None:
         return in_json
+    text = _without_numbers(text)
     found = _final(text, names)
     if not found and _is_table(text, names):
         return Reading(None, "several labels")
@@ -212,12 +250,42 @@ def _unless_taken_back(found: set[str], text: str, names: Mapping[str, str]) -> 
     others = {
         mention.label for mention in mentions(text, names) if mention.stated and not mention.denied
     }
-    if len(found | others) > 1:
+    if len(found | others | _named(text, names)) > 1 or _stated_twice(text, names):
         return Reading(None, "several labels")
     ended = simplified(text.rsplit("\n", 1)[-1]) in names
-    if not ended and TAKEN_BACK.search(text):
+    own = QUOTED.sub("", text)
+    if not ended and REFUSAL.search(own):
+        return Reading(None, "refused")
+    if not ended and (TAKEN_BACK.search(text) or own.rstrip(STRIPPED).endswith("?")):
+        return Reading(None, "unsure")
+    if COUNTERED.search(text) or _of_another_scale(text, names):
         return Reading(None, "unsure")
     return Reading(found.pop())
+
+
+def _named(text: str, names: Mapping[str, str]) -> set[str]:
+    """Give the labels that are all of what stands behind a name in its line: "Update: positive"."""
+    behind = (line.partition(":")[2] for line in text.split("\n"))
+    return {names[simplified(one)] for one in behind if simplified(one) in names}
+
+
+def _stated_twice(text: str, names: Mapping[str, str]) -> bool:
+    """Say whether one name has a label and, in another line, something else that is short."""
+    said: dict[str, set[str]] = {}
+    for line in text.split("\n"):
+        name, colon, value = line.partition(":")
+        value = simplified(value)
+        if colon and value and len(value.split()) <= 2:
+            said.setdefault(simplified(name), set()).add(names.get(value, value))
+    return any(len(values) > 1 and values & {*names.values()} for values in said.values())
+
+
+def _of_another_scale(text: str, names: Mapping[str, str]) -> bool:
+    """Say whether labels are grades and the answer says that another one is the highest."""
+    grades = [int(name) for name in names if name.isdecimal()]
+    if not grades:
+        return False
+    return any(match["most"] != str(max(grades)) for match in OTHER_SCALE.finditer(text))
 
 
 def read_at(said: str, path: Path, names: Mapping[str, str]) -> Reading:
@@ -271,6 +339,14 @@ def _bare(said: str) -> str:
     return re.sub(r"\*+|`+|(?<!\w)__?|__?(?!\w)", "", text).strip()
 
 
+def _without_numbers(text: str) -> str:
+    """Remove the numbers of lines, which are no answers: a list begins with 1."""
+    numbered = NUMBERED.findall(text)
+    if len(numbered) > 1 or (numbered and numbered[0].strip(" \n.)") == "1"):
+        return NUMBERED.sub("", text)
+    return text
+
+
 def _in_json(text: str, names: Mapping[str, str]) -> Reading | None:
     """Read an answer that is an object of JSON with a label under a usual name."""
     begin, end = text.find("{"), text.rfind("}")
@@ -282,20 +358,43 @@ def _in_json(text: str, names: Mapping[str, str]) -> Reading | None:
         return None
     if not isinstance(content, dict):
         return None
+    told = {str(key).lower(): value for key, value in content.items()}
+    graded = any(name.isdecimal() for name in names)
     said = [
-        simplified(str(value))
-        for key, value in content.items()
-        if re.split(r"[_\s-]", str(key).lower())[-1].rstrip("0123456789") in KEYS
-        and not isinstance(value, float)
+        "" if value is None else simplified(str(value))
+        for key, value in told.items()
+        if _is_key(key) and not (_is_amount(value) and not (graded and isinstance(value, int)))
     ]
     found = {names[one] for one in said if one in names}
-    if len(found) > 1:
+    denied = any(names.get(simplified(key)) in found and not value for key, value in told.items())
+    if len(found) > 1 or denied:
         return Reading(None, "several labels")
-    if found:
+    if found and all(one in names for one in said) and not _has_another_scale(told, names):
         return Reading(found.pop())
-    if said == ["none"] and None in content.values():
+    if said in ([""], ["none"]):
         return Reading(None, "no label")
     return Reading(None, "unknown label") if said else None
+
+
+def _is_key(key: str) -> bool:
+    """Say whether a label may stand under this name.
+
+    >>> _is_key("final_label"), _is_key("answer1"), _is_key("expected_label")
+    (True, True, False)
+    """
+    *before, last = re.split(r"[_\s-]+", key)
+    return last.rstrip("0123456789") in KEYS and all(word in OWN for word in before)
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _has_another_scale(told: Mapping[str, object], names: Mapping[str, str]) -> bool:
+    """Say whether an object gives a highest grade that is not the labels'."""
+    grades = [int(name) for name in names if name.isdecimal()]
+    limits = [told[key] for key in told if re.search(r"(?:^|_)(?:max|out_?of|scale|total)", key)]
+    return bool(grades) and any(one != max(grades) for one in limits)
 
 
 def _final(text: str, names: Mapping[str, str]) -> set[str]:
@@ -312,7 +411,6 @@ def _stated(text: str, names: Mapping[str, str]) -> set[str]:
     """Give the labels that are stated: in lines or first sentences that are a label."""
     found = set()
     lines = [line for line in text.split("\n") if line.strip()]
-    in_list = len(LIST.findall(text)) > 1
     for number, line in enumerate(lines):
         if simplified(line) in names and not COMPARED.match(line):
             found.add(names[simplified(line)])
@@ -322,7 +420,7 @@ def _stated(text: str, names: Mapping[str, str]) -> set[str]:
             label = None if match is None else _beginning(match["said"], names)
             if label is not None:
                 found.add(label)
-        if not number and not (in_list and LIST.match(line)):
+        if not number:
             label = _beginning(SENTENCE.split(line)[0], names)
             if label is not None:
                 found.add(label)
@@ -370,6 +468,10 @@ def _beginning(said: str, names: Mapping[str, str]) -> str | None:
             return None
         one_sentence = SENTENCE.split(after[ends.end() :])[0]
         others = {mention.label for mention in mentions(one_sentence, names)} - {names[name]}
+        if ends[0].endswith(",") and AND_MORE.match(one_sentence):
+            return None
+        if AGAINST.search(one_sentence):
+            return None
         if others or OPEN.search(one_sentence) or CONTRAST.match(one_sentence.strip(" ,")):
             return None
         return names[name]

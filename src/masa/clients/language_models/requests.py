@@ -4,8 +4,42 @@ from collections.abc import Iterator, Mapping
 from math import ceil
 from typing import Any
 
+from masa.errors import ConfigError
+
 COPIES = ("n", "candidateCount", "best_of")
 """What providers call the number of answers that they are asked for."""
+
+
+OWN_FIELDS = {
+    "model": "model",
+    "modelId": "model",
+    "messages": "prompt and system",
+    "input": "prompt",
+    "prompt": "prompt",
+    "contents": "prompt",
+    "instructions": "system",
+    "system": "system",
+    "systemInstruction": "system",
+}
+"""Fields that no extra replaces, and the options of `[api]` that say what is in them."""
+
+TIERS = ("service_tier", "serviceTier", "performanceConfig", "speed")
+"""Fields that change what a token costs."""
+
+
+def check_extra(extra: Mapping[str, Any], *, priced_by_table: bool) -> None:
+    """Raise where fields to add would change what is asked, or its price, unseen."""
+    for name in extra:
+        if name in OWN_FIELDS:
+            raise ConfigError(
+                f"[api] extra has {name!r}, which is not added but replaced",
+                hint=f"set {OWN_FIELDS[name]} in [api]",
+            )
+        if name in TIERS and priced_by_table:
+            raise ConfigError(
+                f"[api] extra has {name!r}: its prices are not those of the table",
+                hint="give input_price and output_price in [api] as well",
+            )
 
 
 def merged(request: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

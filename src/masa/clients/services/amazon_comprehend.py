@@ -8,8 +8,8 @@ from masa.clients.options import checked
 from masa.clients.services.amazon_sdk import called, of_code, sdk_client
 from masa.clients.services.service import (
     Names,
-    Service,
     ServiceOptions,
+    TextService,
     described,
     text_column,
 )
@@ -37,7 +37,7 @@ class AmazonComprehendOptions(ServiceOptions):
     """send up to 25 texts in a call"""
 
 
-class AmazonComprehend(Service):
+class AmazonComprehend(TextService):
     """A client of DetectSentiment and BatchDetectSentiment."""
 
     name = "amazon-comprehend"
@@ -56,6 +56,12 @@ class AmazonComprehend(Service):
         """Give the characters of the text."""
         return len(item.text)
 
+    def impossible(self, text: str) -> str:
+        """Say why the service never takes a text; empty if it does."""
+        if len(text.encode()) > MOST_BYTES:
+            return f"a text of more than {MOST_BYTES:,} bytes"
+        return super().impossible(text)
+
     def describe(self) -> Mapping[str, Any]:
         """Describe the service and how its answer is read."""
         options = self._options
@@ -65,7 +71,7 @@ class AmazonComprehend(Service):
 
     async def ask(self, item: Item) -> Reply:
         """Ask about one text, together with others if that is allowed."""
-        _refuse_impossible(item.text)
+        self.refuse_impossible(item.text)
         if self._options.together:
             return await self._together.ask(item)
         found = await called(
@@ -118,14 +124,6 @@ class AmazonComprehend(Service):
         if self._options.known_labels_only and scores:
             said = self.names.among(scores, self._labels)
         return self.reply(said, scores.get(said), scores, cost=self.price(item))
-
-
-def _refuse_impossible(text: str) -> None:
-    """Raise for a text that the service never takes, before it is sent."""
-    if not text.strip():
-        raise Rejected("an empty text", billed=False)
-    if len(text.encode()) > MOST_BYTES:
-        raise Rejected(f"a text of more than {MOST_BYTES:,} bytes", billed=False)
 
 
 def make(argument: str, options: Mapping[str, Any], context: Context) -> AmazonComprehend:

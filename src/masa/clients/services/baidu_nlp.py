@@ -16,8 +16,8 @@ from masa.clients.secrets import (
 )
 from masa.clients.services.service import (
     Names,
-    Service,
     ServiceOptions,
+    TextService,
     described,
     text_column,
 )
@@ -61,7 +61,7 @@ class BaiduOptions(ServiceOptions):
     """of positive and negative, take the likelier: for data without neutral"""
 
 
-class BaiduNlp(Service):
+class BaiduNlp(TextService):
     """A client of sentiment_classify."""
 
     name = "baidu-nlp"
@@ -85,6 +85,12 @@ class BaiduNlp(Service):
         self._token_worked = False
         self._fetching: asyncio.Lock | None = None
 
+    def impossible(self, text: str) -> str:
+        """Say why the service never takes a text; empty if it does."""
+        if len(text) > MOST_CHARACTERS:
+            return f"a text of more than {MOST_CHARACTERS:,} characters"
+        return super().impossible(text)
+
     def describe(self) -> Mapping[str, Any]:
         """Describe the service and how its answer is read."""
         parser = {
@@ -96,8 +102,7 @@ class BaiduNlp(Service):
     async def ask(self, item: Item) -> Reply:
         """Ask about one text."""
         text = item.text
-        if not text.strip() or len(text) > MOST_CHARACTERS:
-            raise Rejected(f"a text of 0 or more than {MOST_CHARACTERS:,} characters", billed=False)
+        self.refuse_impossible(text)
         token = await self._current_token()
         url = f"{self._base}/rpc/2.0/nlp/v1/sentiment_classify?charset=UTF-8&access_token={token}"
         response = await self._web.send("POST", url, headers={}, body={"text": text})

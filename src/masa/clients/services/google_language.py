@@ -10,12 +10,12 @@ from masa.clients.options import checked
 from masa.clients.services.google_sdk import GoogleOptions, Sdk, missing
 from masa.clients.services.service import (
     Names,
-    Service,
     ServiceOptions,
+    TextService,
     described,
     text_column,
 )
-from masa.errors import Failed, Rejected
+from masa.errors import Failed
 from masa.records import Item, Reply
 
 HOST = "language.googleapis.com"
@@ -32,7 +32,7 @@ class GoogleLanguageOptions(ServiceOptions, GoogleOptions):
     """scores of at most this size, on either side of 0, are neutral"""
 
 
-class GoogleLanguage(Service):
+class GoogleLanguage(TextService):
     """A client of analyzeSentiment, version 2."""
 
     name = "google-language"
@@ -57,6 +57,12 @@ class GoogleLanguage(Service):
         """Give the characters of the text."""
         return len(item.text)
 
+    def impossible(self, text: str) -> str:
+        """Say why the service never takes a text; empty if it does."""
+        if len(text.encode()) > MOST_BYTES:
+            return f"a text of more than {MOST_BYTES:,} bytes"
+        return super().impossible(text)
+
     def describe(self) -> Mapping[str, Any]:
         """Describe the service and how its answer is read."""
         options = self._options
@@ -65,10 +71,7 @@ class GoogleLanguage(Service):
 
     async def ask(self, item: Item) -> Reply:
         """Ask about one text."""
-        if not item.text.strip():
-            raise Rejected("an empty text", billed=False)
-        if len(item.text.encode()) > MOST_BYTES:
-            raise Rejected(f"a text of more than {MOST_BYTES:,} bytes", billed=False)
+        self.refuse_impossible(item.text)
         document = self._api.Document(type_=self._api.Document.Type.PLAIN_TEXT, content=item.text)
         if self._options.language:
             document.language_code = self._options.language

@@ -12,11 +12,11 @@ from pydantic import BeforeValidator, Field
 from masa.clients import Context
 from masa.clients.catalogue import CATALOGUE
 from masa.clients.files import UNKNOWN, Files, kind_of, only_column
-from masa.clients.options import QUERIES_ONLY, OptionsModel
+from masa.clients.options import QUERIES_ONLY, OptionsModel, refuse_misspelled
 from masa.clients.prices import TARIFFS, Tariff
 from masa.clients.secrets import Secrets
 from masa.clients.web import Web
-from masa.errors import ConfigError, DataError
+from masa.errors import ConfigError, DataError, Rejected
 from masa.records import Item, Reply, billionths
 
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
@@ -104,6 +104,28 @@ class Service:
         return Reply(self.names.of(said), confidence, version, cost, scores)
 
 
+class TextService(Service):
+    """A client of a service that is sent texts."""
+
+    def impossible(self, text: str) -> str:
+        """Say why the service never takes a text; empty if it does."""
+        return "an empty text" if not text.strip() else ""
+
+    def check(self, items: Iterable[Item]) -> None:
+        """Raise for the first text that the service never takes: it could never be measured."""
+        for item in items:
+            if why := self.impossible(item.text):
+                raise DataError(
+                    f"{why}, which {self.name} never takes",
+                    hint="shorten it, or leave its row out of the data",
+                )
+
+    def refuse_impossible(self, text: str) -> None:
+        """Raise for a text that the service never takes, before it is sent."""
+        if why := self.impossible(text):
+            raise Rejected(why, billed=False)
+
+
 def _tariff(name: str, price: object) -> Tariff:
     """Give the tariff of a service, with the user's price if there is one."""
     tariff = TARIFFS[name]
@@ -146,6 +168,7 @@ class Names:
                 if close:
                     hint = f"did you mean {close[0]!r}?"
                 raise ConfigError(f"{service} says no {name!r}", hint=hint)
+        refuse_misspelled(given, labels)
         told = {name.lower(): label for name, label in given.items()}
         of = {}
         for name in known:

@@ -88,7 +88,7 @@ class SpeechService(FileService):
     """A client of a service that writes down what is spoken."""
 
     what = "sound files"
-    mend = "convert it to WAV, FLAC, OGG or MP3, cut it, or leave its row out of the data"
+    mend = "convert it to a kind that it takes, cut it, or leave its row out of the data"
     kinds: Sequence[str] = ()
 
     def __init__(self, options: SpeechOptions, context: Context) -> None:
