@@ -1,8 +1,10 @@
 """What `masa plan` promises, against what replays of the real change then need: docs/sure.md.
 
-    python benchmarks/plan.py FOLDER [RUNS] [CASE,...]
+    python benchmarks/plan.py FOLDER MORE [RUNS] [CASE,...]
 
-FOLDER holds frugalml/, vader/ and llmdrift/. Twice: the plan knows the old answers and the share of
+FOLDER holds frugalml/, vader/ and llmdrift/; MORE is what `more_updates.py` wrote: on its updates no
+constant was chosen. A guess is a range, from a change that hits doubtful answers far more than others
+to one that hits all alike; it holds if 20% beyond its ends would. Twice: the plan knows the old answers and the share of
 answers that changed and nothing else of the change, as before the first update of an API, helped by
 --changed; and it knows an earlier assessment of the same change, of 2,000 answers or of half of
 all, and not more, for each of three such assessments. Last, VADER's second update by an assessment
@@ -10,11 +12,13 @@ of its first and --changed.
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from fewer import Update, run, updates
+from sharper import every
 
 from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
@@ -22,7 +26,7 @@ from masa.inference.method import Method
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial
 from masa.replays.learned_change import LearnedChange, learned_change
-from masa.replays.made_up_change import MadeUpChange, made_up_change
+from masa.replays.made_up_change import DOUBTFUL, EVENLY, MadeUpChange, made_up_change, queries_for
 from masa.replays.whole_runs import drive
 from masa.settings import Settings
 
@@ -33,17 +37,10 @@ TIMES = 3
 def promised(
     planned: MadeUpChange, share: float, error: float, *, found: float | None = None
 ) -> int | None:
-    """Give the queries that a plan promises, also of another share than was found.
-
-    None where "nothing changed" would do.
-    """
-    played = planned.replays(
-        share, budgets=(500,), error=error, error_ratio=planned.error_ratio(found or share)
-    )
-    beyond = (
-        played.no_change_error is not None and error >= played.no_change_error
-    )  # It would prove nothing.
-    return None if beyond else played.curves[0].queries_for_target
+    """Give the queries that a plan promises, also of another share than was found."""
+    method = planned.laid_out(error)
+    ratio = planned.error_ratio(found or share, method)
+    return queries_for(planned.scaled(method, share, budgets=(), error=error, ratio=ratio), error)
 
 
 def assessed(update: Update, known: BaselineAnswers, settings: Settings, seed: int) -> Trial:
@@ -94,15 +91,26 @@ def second_update(folder: Path, runs: int) -> str:
     return ", ".join(told)
 
 
+def in_range(ends: Sequence[int | None], needed: int | None) -> str:
+    """Tell a range of queries, and whether what was needed is in it or within 20% of its ends."""
+    known = [queries for queries in ends if queries is not None]
+    if ends[0] is None or not known or needed is None:
+        return "- | no"
+    low, high = min(known), max(known)
+    holds = 0.8 * low <= needed <= 1.2 * high
+    return f"{ends[0]:,} ({low:,} to {high:,}) | {'yes' if holds else 'no'}"
+
+
 def main() -> None:
-    folder, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100
-    chosen = None if len(sys.argv) < 4 else [int(number) for number in sys.argv[3].split(",")]
+    folder, more = Path(sys.argv[1]), Path(sys.argv[2])
+    runs = int(sys.argv[3]) if len(sys.argv) > 3 else 100
+    chosen = None if len(sys.argv) < 5 else [int(number) for number in sys.argv[4].split(",")]
     print(
-        f"{runs} runs\n\n| case | changed | error | needed | promised by a guess | after an earlier assessment |"
+        f"{runs} runs\n\n| case | changed | error | needed | promised by a guess | holds | after an earlier assessment |"
     )
-    print("|---" * 6 + "|")
+    print("|---" * 7 + "|")
     near = {"guess": [0, 0], "earlier": [0, 0]}
-    for number, update in enumerate(updates(folder)):
+    for number, update in enumerate(every(folder, more)):
         if chosen is not None and number not in chosen:
             continue
         data = update.data
@@ -124,14 +132,14 @@ def main() -> None:
             near[kind][0] += 0.8 <= queries / needed <= 1.2
             return f"{queries:,} ({queries / needed:.2f})"
 
-        guessed = told(
-            promised(
-                made_up_change(data, known, settings, runs=runs, methods=("auto",)),
-                share,
-                update.target,
-            ),
-            "guess",
-        )
+        guess = made_up_change(data, known, settings, runs=runs, methods=("auto",))
+        ends = [
+            promised(replace(guess, lean=lean), share, update.target)
+            for lean in (1.0, EVENLY, DOUBTFUL)
+        ]
+        guessed = in_range(ends, needed)
+        near["guess"][1] += 1
+        near["guess"][0] += guessed.endswith("yes")
         after = []
         for seed in range(TIMES):
             trial = assessed(update, known, settings, seed)

@@ -8,6 +8,7 @@ import numpy as np
 import masa
 from live_runs import client, data
 from masa.records import Column
+from masa.runs.pace import Pace
 from masa.settings import Limits
 from server import Server
 
@@ -64,3 +65,16 @@ def test_retry_after_is_honoured(tmp_path: Path) -> None:
         refused = sum(request.fault == "429-after" for request in server.requests)
         assert refused
         assert times[-1] - times[0] > 0.045 * (refused - 1)
+
+
+def test_what_was_missed_is_caught_up_with_and_no_second_has_more_calls_than_allowed() -> None:
+    pace, sent = Pace(100.0), []
+    for pause in (0.0, 0.15, 0.5, 0.0):
+        time.sleep(pause)
+        sent += [time.monotonic() + max(0.0, pace.turn()) for _ in range(30)]
+        time.sleep(max(0.0, sent[-1] - time.monotonic()))
+    begun = np.array(sent) - sent[0]
+    # The 0.15 s are caught up with, and 0.25 of the 0.5 s.
+    assert begun[-1] < 0.29 + 0.3 + 0.3 + 0.3 + 0.25 + 0.1
+    for first in range(len(begun) - 100):
+        assert begun[first + 100] - begun[first] >= 1.0 - 1e-6

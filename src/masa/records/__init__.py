@@ -17,7 +17,7 @@ from masa.records.assessment import (
     Versions,
 )
 from masa.records.baseline import Baseline
-from masa.records.forecast import Buys, Cost, Forecast
+from masa.records.forecast import Between, Buys, Cost, Forecast
 from masa.records.items import (
     ERROR,
     INVALID,
@@ -48,6 +48,7 @@ __all__ = [
     "Answer",
     "Assessment",
     "Baseline",
+    "Between",
     "Bools",
     "Buys",
     "Change",

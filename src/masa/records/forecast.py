@@ -1,10 +1,18 @@
 """A plan: the cost of a precision, and the precision that a budget buys."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from masa.records.replay import Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A range of queries; None where even all items may not be enough."""
+
+    low: int | None
+    high: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +27,12 @@ class Cost:
     """the mean queries after which an assessment with this target error stops by itself"""
     proves_nothing: bool
     """whether saying that nothing changed has no larger error: reaching it then proves nothing"""
+    range: Between | None = None
+    """of the first method's queries, from a change that hits doubtful answers far more than others
+    to one that hits all alike; None where an earlier assessment tells what changes"""
+    other_shares: Mapping[float, int | None] = field(default_factory=dict)
+    """the first method's queries if another share of the answers changed; 0 where saying that
+    nothing changed is as good"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +46,9 @@ class Buys:
     """half the width of the interval for the change of accuracy"""
     noticed: tuple[float, ...]
     """the probability of noticing any change, by the share of answers that changed"""
+    smallest: Mapping[str, float | None] = field(default_factory=dict)
+    """by label, the smallest share of its answers whose change is noticed with 95%; None where even
+    a change of all of them may be missed"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +70,8 @@ class Forecast:
     buys: tuple[Buys, ...]
     blind: tuple[str, ...]
     """what the budgets cannot see, in words"""
-    replay: Replay
+    replay: Replay | None
+    """what was simulated; None in a forecast that is not whole yet"""
     notes: tuple[str, ...] = ()
 
     def money(self, queries: int | None) -> float | None:
@@ -78,9 +96,18 @@ class Forecast:
         }
 
     def _precision(self, cost: Cost) -> dict[str, Any]:
+        between = None
+        if cost.range is not None:
+            ends = {"low": cost.range.low, "high": cost.range.high}
+            between = {name: self._spent(queries) for name, queries in ends.items()}
         return {
             "error": cost.error,
             "methods": {name: self._spent(queries) for name, queries in cost.queries.items()},
+            "range": between,
+            "other_shares": [
+                {"changed": share, **self._spent(queries)}
+                for share, queries in cost.other_shares.items()
+            ],
             "until_sure": self._spent(cost.until_sure),
             "proves_nothing": cost.proves_nothing,
         }
@@ -95,6 +122,7 @@ class Forecast:
             "error": bought.error,
             "accuracy": bought.accuracy,
             "noticed": noticed,
+            "smallest_noticed": dict(bought.smallest),
         }
 
     def _spent(self, queries: int | None) -> dict[str, float | None]:

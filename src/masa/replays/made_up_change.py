@@ -8,8 +8,11 @@ import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers, labelled_only
 from masa.data.dataset import Dataset
-from masa.data.features import ranks
+from masa.data.features import Words, ranks
+from masa.data.strata import mixed
 from masa.errors import UsageError
+from masa.inference.counts import true_matrix
+from masa.inference.method import Method
 from masa.inference.spread import UNKNOWN_SCATTER
 from masa.records import (
     ERROR,
@@ -21,23 +24,29 @@ from masa.records import (
     Point,
     Progress,
     Replay,
+    Shift,
     StoppingReport,
     in_order,
 )
 from masa.replays.curve import cores
+from masa.replays.expected import RUNS as EXPECTED_RUNS
+from masa.replays.expected import expected_curve
 from masa.replays.learned_change import LearnedChange, draw_items, probabilities
-from masa.replays.replay import replay
+from masa.replays.replay import RecordedCase, described, replayed, size_of
+from masa.replays.simulate import NewAnswers
 from masa.replays.whole_runs import Noise, WholeRuns
-from masa.settings import Settings
+from masa.settings import RecordedColumns, ReplaySettings, Settings
 
 LEAST_ERROR = 1e-6
 """No smaller error is aimed at."""
 
 LOW_CONFIDENCE, WRONG, DISAGREES = 1.5, 0.5, 1.5
-"""Log odds of a change: more for answers of low confidence, wrong ones.
+"""Log odds of a change: more for answers of low confidence, wrong ones, and those that others
+do not give."""
 
-Where others disagree.
-"""
+EVENLY, DOUBTFUL = 0.0, 3.0
+"""How much more or less than usually a change may hit doubtful answers rather: these log odds times
+so much."""
 
 BECOMES_RIGHT = 0.5
 """How often a wrong answer that changes becomes right."""
@@ -51,8 +60,11 @@ LARGEST_RATIO = 3.0
 SCALED = ("auto", "predictive")
 """Methods whose errors an earlier assessment tells."""
 
-FEW_RUNS = 16
-"""Whole assessments that are played where a mean is wanted."""
+FEW_RUNS, FEWER_RUNS = 16, 4
+"""Whole assessments that are played where a share is wanted, and where a mean is."""
+
+SWITCHED_RUNS = 40
+"""Assessments that are replayed where they switch to strata."""
 
 LEAST_ITEMS = 30
 """Nothing can be planned from fewer items that represent others."""
@@ -75,6 +87,8 @@ class MadeUpChange:
     progress: Progress | None = None
     learned: LearnedChange | None = None
     """an earlier change that this one resembles, where one was seen"""
+    lean: float = 1.0
+    """how much more than usually the change hits doubtful answers rather"""
 
     @property
     def noise(self) -> Noise | None:
@@ -90,6 +104,57 @@ class MadeUpChange:
         new = self._new_answers(share, variant)
         return replace(self.data, predictions={**self.data.predictions, NEW: new})
 
+    def laid_out(self, error: float, words: Words | None = None) -> Method:
+        """Give the first method as it would draw for an error, whatever changes."""
+        settings = replace(self.settings, target_error=error, canary=0, strict=False)
+        old = BaselineAnswers(np.arange(len(self.data)), self.answers, self.old.confidence)
+        return Method.of(
+            self.data,
+            old,
+            settings,
+            name=self.methods[0],
+            words=words,
+            new_answers=self._names(),
+        )
+
+    def words(self) -> Words | None:
+        """Read the words of the texts."""
+        inputs = self.data.inputs
+        if inputs is None or len(inputs.columns) != 1:
+            return None
+        return Words.of(self.data.texts(inputs.columns[0]))
+
+    def curve(
+        self,
+        method: Method,
+        share: float,
+        *,
+        budgets: Sequence[int],
+        error: float,
+        runs: int = EXPECTED_RUNS,
+    ) -> Curve:
+        """Give the error of a method that was laid out, when this share of the answers changed."""
+        most = len(self.data)
+        budgets = tuple(sorted({min(budget, most) for budget in budgets}))
+        if method.layout is not None:
+            found = expected_curve(
+                method,
+                NewAnswers(self._new_answers(share, 0)),
+                budgets=budgets,
+                error=error,
+                confidence=self.settings.confidence,
+                runs=runs,
+                seed=self.settings.seed or 0,
+            )
+            if found is not None:
+                return replace(found, method=self.methods[0])
+        # Where runs switch to strata only many of them tell.
+        replayed = min(self.runs, SWITCHED_RUNS)
+        played = self.replay(
+            share, methods=self.methods[:1], budgets=budgets, error=error, runs=replayed
+        )
+        return played.curves[0]
+
     def replay(
         self,
         share: float,
@@ -101,71 +166,96 @@ class MadeUpChange:
         variant: int = 0,
     ) -> Replay:
         """Play many assessments of a change of this share of the answers."""
-        inputs = self.data.inputs
-        text = None
-        if inputs is not None and len(inputs.columns) == 1:
-            text = inputs.columns[0]
-        return replay(
-            self.changed(share, variant),
-            new=NEW,
-            old=OLD,
-            old_confidence=None if self.old.confidence is None else OLD_CONFIDENCE,
-            also=self.settings.also,
-            text=text,
-            difficulty="given",
-            levels=self.settings.levels,
-            methods=tuple(methods),
-            budgets=tuple(budgets),
-            runs=runs or self.runs,
-            target_error=error,
-            confidence=self.settings.confidence,
-            mix=self.settings.mix,
-            seed=self.settings.seed or 0,
-        )
+        settings = self._replay_settings(methods, budgets, error, runs or self.runs)
+        return replayed(self._recorded(share, variant), settings)
 
-    def error_ratio(self, share: float) -> float:
+    def no_change_error(self, share: float) -> float:
+        """Give the error of saying that nothing changed."""
+        new = self._new_answers(share, 0)
+        strata = mixed(self.data, None, levels=1, mix=self.settings.mix)
+        shift = Shift(true_matrix(strata, self.answers), true_matrix(strata, new))
+        return size_of(shift, self.settings.weights)
+
+    def error_ratio(self, share: float, method: Method) -> float:
         """Give the error of an earlier assessment, relative to that of a made-up one.
 
         It knew more about where its change fell than was learned from it, or less. This is known
         only for methods that draw as it did.
         """
         like = self.learned
-        methods = [name for name in self.methods if name in SCALED][:1]
-        if like is None or like.error2 is None or like.answers >= len(self.data) or not methods:
+        if like is None or like.error2 is None or like.answers >= len(self.data):
             return 1.0
-        played = self.replay(share, methods=methods, budgets=(like.answers,), error=0.5)
-        simulated = played.curves[0].mean_squared_error[0]
+        if self.methods[0] not in SCALED:
+            return 1.0
+        played = self.curve(method, share, budgets=(like.answers,), error=0.5)
+        simulated = played.mean_squared_error[0]
         if simulated <= 0.0:
             return 1.0
         ratio = sqrt(like.error2 / simulated)
         return min(max(ratio, 1.0 / LARGEST_RATIO), LARGEST_RATIO)
 
-    def replays(
-        self, share: float, *, budgets: Sequence[int], error: float, error_ratio: float
-    ) -> Replay:
-        """Play many assessments with each method.
-
-        The errors of methods that are scaled are multiplied by the ratio.
-        """
+    def scaled(
+        self,
+        method: Method,
+        share: float,
+        *,
+        budgets: Sequence[int],
+        error: float,
+        ratio: float,
+        runs: int = EXPECTED_RUNS,
+    ) -> Curve:
+        """Give the first method's error, times a ratio, with what is left when all are asked."""
         remaining = self.remaining_error2(share)
-        played: list[Replay] = []
-        curves: dict[str, Curve] = {}
-        for scaled in (True, False):
-            methods = [name for name in self.methods if (name in SCALED) is scaled]
-            if not methods:
-                continue
-            ratio = error_ratio if scaled else 1.0
-            aim = aimed(error, ratio) if scaled else error
-            aim = sqrt(max(aim**2 - UNKNOWN_SCATTER * remaining, LEAST_ERROR**2))
-            played.append(self.replay(share, methods=methods, budgets=budgets, error=aim))
-            for curve in played[-1].curves:
-                curves[curve.method] = _with_more_error(_multiplied(curve, ratio), remaining)
-        return replace(
-            played[0],
-            curves=tuple(curves[name] for name in self.methods),
+        aim = aimed(error, ratio)
+        aim = sqrt(max(aim**2 - UNKNOWN_SCATTER * remaining, LEAST_ERROR**2))
+        found = self.curve(method, share, budgets=budgets, error=aim, runs=runs)
+        return _with_more_error(_multiplied(found, ratio), remaining)
+
+    def other_methods(
+        self, first: Curve, share: float, *, budgets: Sequence[int], error: float
+    ) -> Replay:
+        """Play many assessments with the other methods; the first one's curve is known."""
+        remaining = self.remaining_error2(share)
+        aim = sqrt(max(error**2 - UNKNOWN_SCATTER * remaining, LEAST_ERROR**2))
+        others = self.methods[1:]
+        recorded = self._recorded(share, 0)
+        settings = self._replay_settings(others or self.methods, budgets, aim, self.runs)
+        if not others:
+            return replace(described(recorded, settings, (first,)), target_error=error)
+        found = replayed(recorded, settings)
+        curves = (first, *(_with_more_error(curve, remaining) for curve in found.curves))
+        return replace(found, curves=curves, target_error=error)
+
+    def _recorded(self, share: float, variant: int) -> RecordedCase:
+        inputs = self.data.inputs
+        text = None
+        if inputs is not None and len(inputs.columns) == 1:
+            text = inputs.columns[0]
+        return RecordedCase.of(
+            self.changed(share, variant),
+            RecordedColumns(
+                new=NEW,
+                old=OLD,
+                old_confidence=None if self.old.confidence is None else OLD_CONFIDENCE,
+                also=self.settings.also,
+                text=text,
+                difficulty="given",
+            ),
+        )
+
+    def _replay_settings(
+        self, methods: Sequence[str], budgets: Sequence[int], error: float, runs: int
+    ) -> ReplaySettings:
+        return ReplaySettings(
+            levels=self.settings.levels,
+            methods=tuple(methods),
+            budgets=tuple(budgets),
+            runs=runs,
             target_error=error,
-            notes=_each_once(note for one in played for note in one.notes),
-            method_notes=_each_once(note for one in played for note in one.method_notes),
+            confidence=self.settings.confidence,
+            mix=self.settings.mix,
+            weights=self.settings.weights,
+            seed=self.settings.seed or 0,
         )
 
     def remaining_error2(self, share: float) -> float:
@@ -197,7 +287,7 @@ class MadeUpChange:
         runs = WholeRuns(
             data, old, data.predictions[NEW], settings, budget=budget, noise=self.noise
         )
-        return runs.play(FEW_RUNS, workers=cores())
+        return runs.play(FEW_RUNS if target_error is None else FEWER_RUNS, workers=cores())
 
     def tell(self, what: str, done: float) -> None:
         """Tell whoever watches."""
@@ -211,7 +301,7 @@ class MadeUpChange:
         names = self._names()
         codes: Codes = old.codes.astype(np.int32).copy()
         count = max(1, round(share * len(codes)))
-        hit = np.flatnonzero(draw_items(probabilities(self._log_odds(), count), rng))
+        hit = np.flatnonzero(draw_items(probabilities(self.log_odds(), count), rng))
         if len(names) < 2:
             return Column(NEW, names, codes)
         tables = self._what_answers_become(names)
@@ -243,7 +333,7 @@ class MadeUpChange:
         mistakes[np.flatnonzero(right >= 0), right[right >= 0]] = 1e-9
         return _Becomes(names, label.values, place, right, mistakes, self.learned)
 
-    def _log_odds(self) -> Floats:
+    def log_odds(self) -> Floats:
         """Give the log odds (N,) that each item changes.
 
         Those of an earlier change, or what usually predicts one.
@@ -260,7 +350,7 @@ class MadeUpChange:
             column = self.data.predictions[name]
             other = column.on(in_order((*column.values, *old.values)))
             likely = likely + DISAGREES * (other.codes != old.on(other.values).codes)
-        return np.asarray(likely, np.float64)
+        return np.asarray(self.lean * likely, np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

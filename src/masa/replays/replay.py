@@ -249,7 +249,7 @@ def replayed(
         if settings.stop is not None and name in LIVE:
             curve = _with_whole_runs(curve, method, recorded, settings, workers, progress)
         curves.append(curve)
-    result = _result(recorded, settings, strata, tuple(curves), tuple(method_notes))
+    result = described(recorded, settings, tuple(curves), tuple(method_notes))
     return replace(result, notes=(*result.notes, *_cautions(result, settings.budgets)))
 
 
@@ -316,21 +316,22 @@ def _with_whole_runs(
     return replace(curve, stopping=played)
 
 
-def _result(
+def described(
     recorded: RecordedCase,
     settings: ReplaySettings,
-    strata: Strata,
     curves: tuple[Curve, ...],
-    method_notes: tuple[str, ...],
+    method_notes: tuple[str, ...] = (),
 ) -> Replay:
+    """Say what was replayed, and what came out."""
     data, new = recorded.data, recorded.new.answers
+    strata = mixed(data, data.difficulty, levels=settings.levels, mix=settings.mix)
     shift = no_change_error = None
     predictions = {*new.values}
     if recorded.old is not None:
         old = recorded.old.answers
         predictions |= {*old.values}
         shift = Shift(true_matrix(strata, old), true_matrix(strata, new))
-        no_change_error = _size(shift, settings.weights)
+        no_change_error = size_of(shift, settings.weights)
     return Replay(
         items=len(data),
         labels=len(strata.labels),
@@ -351,7 +352,7 @@ def _result(
     )
 
 
-def _size(shift: Shift, objective: Objective) -> float:
+def size_of(shift: Shift, objective: Objective) -> float:
     """Give the size of a shift: its weighted norm, or its weighted sum where that is measured."""
     weighted = objective.table(shift.new.labels, shift.new.predictions) * shift.values
     if objective.linear:

@@ -354,6 +354,21 @@ class Shrunk:
         return replace(outcome, asked=int(asked))
 
 
+def recorded_for(method: Method, new: NewAnswers) -> predictive_kernel.Recorded:
+    """Lay recorded answers out for predictive sampling."""
+    layout, features = method.layout, method.features
+    assert layout is not None and features is not None  # noqa: S101, PT018
+    target = layout.targets(np.arange(len(layout.old)), new.answers)
+    confidence = new.confidence
+    if confidence is None:
+        confidence = np.full(len(target), np.nan)
+    return predictive_kernel.Recorded(
+        how_much_changed(target, features.confidence, confidence),
+        target,
+        new_margins(target, confidence),
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicted:
     """Predictive sampling, with its switch to strata where the method may switch."""
@@ -382,24 +397,18 @@ class Predicted:
         layout, features, label = method.layout, method.features, method.data.label
         assert layout is not None and features is not None  # noqa: S101, PT018
         weight = method.strata.item_weight
-        target = layout.targets(np.arange(len(weight)), new.answers)
+        recorded = recorded_for(method, new)
+        target = recorded.target
         shift = np.zeros((len(layout.labels), len(layout.names)))
         moved = target >= 0
         np.add.at(shift, (label.codes[moved], target[moved]), weight[moved])
         np.add.at(shift, (label.codes[moved], layout.old[moved]), -weight[moved])
-        confidence = new.confidence
-        if confidence is None:
-            confidence = np.full(len(weight), np.nan)
         is_right = [[label == name for name in layout.names] for label in layout.labels]
         return cls(
             method=method,
             strata=paired_strata(label, features),
             answers=new.answers,
-            recorded=predictive_kernel.Recorded(
-                how_much_changed(target, features.confidence, confidence),
-                target,
-                new_margins(target, confidence),
-            ),
+            recorded=recorded,
             shift=shift,
             truth=shift.ravel(),
             right=np.array(is_right, np.bool_).ravel(),

@@ -1,21 +1,27 @@
 """How fast and how many at once: the pace and the width of calls to an API."""
 
 import time
+from collections import deque
 
 FIRST_CALLS = 4
 """How many calls are sent at once before anything is known about the API."""
 
-SLACK = 0.05
-"""Seconds of a rate that are caught up with when this machine was busy with something else."""
+SLACK = 0.25
+"""Seconds of a rate that are caught up with, such as those while a batch was waited for."""
 
 
 class Pace:
-    """Let calls through at a steady rate; of what was missed only a moment is caught up with."""
+    """Let calls through at a steady rate, and never more of them in any second.
+
+    Of what was missed only a moment is caught up with.
+    """
 
     def __init__(self, rate: float | None, *, together: int = 1) -> None:
         """Let so many calls a second through, each of which carries up to `together` items."""
         self._gap = 0.0 if rate is None else 1.0 / rate
         self._next = 0.0
+        self._lately: deque[float] = deque(maxlen=max(1, int(rate or 1)))
+        """when the last calls were let through, as many as a second has"""
         self._paused_until = 0.0
         self._together = together
         self._places = 0
@@ -29,7 +35,13 @@ class Pace:
             self._places -= 1
             return last - now
         slack = max(self._gap, SLACK)
+        if not self._next:
+            slack = 0.0  # Nothing was missed before the first call.
         mine = max(self._next, now - slack, self._paused_until)
+        if self._gap and len(self._lately) == self._lately.maxlen:
+            mine = max(mine, self._lately[0] + max(self._gap, 1.0))
+        if self._gap:
+            self._lately.append(max(mine, now))
         self._next = mine + self._gap
         self._places = self._together - 1
         return mine - now

@@ -76,12 +76,12 @@ def other_causes(then: Mapping[str, int], now: Mapping[str, int]) -> Iterator[st
     >>> list(other_causes({"refused": 20, "empty": 5}, {"refused": 12, "empty": 2}))
     []
     """
-    from scipy.stats import chi2_contingency
-
     causes = [cause for cause in UNREAD if then.get(cause, 0) + now.get(cause, 0)]
     table = [[side.get(cause, 0) for cause in causes] for side in (then, now)]
     if len(causes) < 2 or min(map(sum, table)) < FEWEST:
         return
+    from scipy.stats import chi2_contingency
+
     if chi2_contingency(table).pvalue >= SURE:
         return
     sides = (

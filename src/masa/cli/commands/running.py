@@ -32,7 +32,7 @@ from masa.settings.kinds import text
 
 if TYPE_CHECKING:
     from masa.clients import Client
-    from masa.records import Baseline, Progress
+    from masa.records import Baseline, Forecast, Progress
     from masa.runs.task import Task
 
 
@@ -98,12 +98,21 @@ def plan(given: Given) -> None:
             store=task.config.store,
             force="force" in given,
             progress=progress,
+            early=None if progress is None else lambda first: _show_early(given, first),
         )
     title = f"If {100 * found.changed:.2g}% of the answers changed"
-    if "plot" in given:
+    if "plot" in given and found.replay is not None:
         chart.save(chart.replay(found.replay, title=title), given.read("plot"))
     show(given, found.to_dict(), terminal.forecast(found))
     say(given, [*found.notes, *_wrote(given)])
+
+
+def _show_early(given: Given, found: "Forecast") -> None:
+    """Show what is known of a plan, where somebody waits for it."""
+    from masa.report import terminal
+
+    if sys.stdout.isatty() and not given.as_json:
+        terminal.show(terminal.forecast(found))
 
 
 @command(

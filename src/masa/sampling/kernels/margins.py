@@ -39,8 +39,9 @@ SMALLEST_MOVE = 0.1
 LOG_VARIANCE, LOG_FACTOR = 4.93, 3.56
 """The variance of the log of a squared normal number, and exp(-mean) of that log."""
 
-SHARES = (0.0, 0.25, 0.5, 0.75)
-"""How far margins may count: the exponent of their probability in a weighted geometric mean."""
+SHARES, STEP = 4, 0.25
+"""How far margins may count, 0, 0.25, 0.5 or 0.75: the exponent of their probability in a weighted
+geometric mean."""
 
 CAUTION = 9.0
 """By what factor each share is taken to be less likely than the one before it, at first."""
@@ -94,7 +95,7 @@ def chances(
             by_margin[i] = _below_zero(z / margins.unit + move, spread)
     share = _share(items, cells, goal, model, asked, done, margins, result, by_margin)
     for i in range(len(result)):
-        result[i] = _joined(result[i], by_margin[i], share)
+        result[i] *= _ratio(result[i], by_margin[i]) ** share
     return result
 
 
@@ -111,12 +112,21 @@ def _below_zero(mean: float, log_square: float) -> float:
 
 
 @jit
-def _joined(by_change: float, by_margin: float, share: float) -> float:
-    """Return the weighted geometric mean of two probabilities; the second may be unknown (nan)."""
-    if isnan(by_margin):
-        return by_change
-    least = LEAST_FACTOR * by_change
-    return float(by_change ** (1.0 - share) * max(by_margin, least) ** share)
+def _ratio(by_change: float, by_margin: float) -> float:
+    """Return how much more likely a change is by its margin; 1 where that is unknown (nan)."""
+    if isnan(by_margin) or by_change <= 0.0:
+        return 1.0
+    return max(by_margin / by_change, LEAST_FACTOR)
+
+
+@jit
+def _deviation(by_change: float, by_margin: float, deviation: Floats) -> None:
+    """Set the root of the weighted geometric mean of both probabilities, for each share (S,)."""
+    # The shares go up in equal steps, so each root is the one before it times the same factor.
+    factor = sqrt(sqrt(sqrt(_ratio(by_change, by_margin))))
+    deviation[0] = sqrt(by_change)
+    for s in range(1, SHARES):
+        deviation[s] = deviation[s - 1] * factor
 
 
 @jit
@@ -199,18 +209,18 @@ def _share(
 ) -> float:
     """Return how far margins are to count, from 0 on.
 
-    It is the mean of SHARES, weighted by how well each would have done. The estimate varies by the
-    answers that changed. Each of those asked represents those like it that are left, and its own
-    answer is held out of the models. With few changes the result is nearly 0.
+    It is the mean of the shares, weighted by how well each would have done. The estimate varies by
+    the answers that changed. Each of those asked represents those like it that are left, and its
+    own answer is held out of the models. With few changes the result is nearly 0.
     """
-    totals, left = np.zeros(len(SHARES)), 0.0
+    deviation, totals, left = np.empty(SHARES), np.zeros(SHARES), 0.0
     for i in range(len(by_change)):
         if not done[i] and items.priority[i] > 0.0:
             left += items.weight[i]
-            for s in range(len(SHARES)):
-                chance = _joined(by_change[i], by_margin[i], SHARES[s])
-                totals[s] += items.weight[i] * sqrt(chance)
-    variance, changes = np.zeros(len(SHARES)), 0
+            _deviation(by_change[i], by_margin[i], deviation)
+            for s in range(SHARES):
+                totals[s] += items.weight[i] * deviation[s]
+    variance, changes = np.zeros(SHARES), 0
     held = held_out(
         items, cells, goal, model.coefficients, asked.item, model.multiple, model.weight
     )
@@ -226,16 +236,17 @@ def _share(
         change = _logistic(held[a])
         mean = items.margin[i] / margins.unit + margins.held_move[k]
         margin = _below_zero(mean, margins.held_spread[k])
-        for s in range(len(SHARES)):
-            deviation = sqrt(_joined(change, margin, SHARES[s])) / totals[s]
-            drawn = items.weight[i] * (EXPLORED / left + (1.0 - EXPLORED) * deviation)
+        _deviation(change, margin, deviation)
+        for s in range(SHARES):
+            drawn = EXPLORED / left + (1.0 - EXPLORED) * deviation[s] / totals[s]
+            drawn *= items.weight[i]
             variance[s] += represented * items.weight[i] ** 2 / drawn
     best = np.min(variance)
     share, total = 0.0, 0.0
-    for s in range(len(SHARES)):
+    for s in range(SHARES):
         likely = CAUTION ** (-s)
         if best > 0.0:
             likely *= (best / variance[s]) ** changes
-        share += likely * SHARES[s]
+        share += likely * s * STEP
         total += likely
     return share / total

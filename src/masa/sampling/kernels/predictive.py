@@ -266,7 +266,7 @@ def simulate(
     total = 0
     for number in range(len(keys)):
         mine = canaries[np.int64(keys[number] % np.uint64(len(canaries)))]
-        run = _new_run(len(items.cell), most, mine)
+        run = new_run(len(items.cell), most, mine)
         n, switched, before = _ask(
             items, cells, goal, prior, mine, strata, recorded, keys[number], run
         )
@@ -293,7 +293,7 @@ def simulate(
 
 
 @jit
-def _new_run(items: int, most: int, canaries: Codes) -> Run:
+def new_run(items: int, most: int, canaries: Codes) -> Run:
     """Make a run that has asked nothing; its canaries are done, as no batch may draw them."""
     run = Run(
         done=np.zeros(items, np.bool_),
@@ -335,16 +335,14 @@ def _ask(
             recorded.changed[known],
             recorded.target[known],
             recorded.margin[known],
-            _chances_of_draws(run, n),
+            chances_of_draws(run, n),
         )
         picked, probability = next_batch(items, cells, goal, prior, asked, run.done, key, batch)
         run.left[batch] = run.left[batch - 1] - run.sizes[batch - 1]
         run.sizes[batch] = len(picked)
         for i in picked:
             run.done[i] = True
-        n, canaries_asked = _take_turns(
-            run, n, canaries, canaries_asked, picked, probability, batch
-        )
+        n, canaries_asked = take_turns(run, n, canaries, canaries_asked, picked, probability, batch)
         batch += 1
         if len(picked) == 0:
             break
@@ -365,7 +363,7 @@ def _ask(
 
 
 @jit
-def _chances_of_draws(run: Run, n: int) -> Floats:
+def chances_of_draws(run: Run, n: int) -> Floats:
     """Return the inclusion probabilities (n,) of the first items over the sizes of their batches.
 
     Canaries are not drawn: theirs is 0.
@@ -378,7 +376,7 @@ def _chances_of_draws(run: Run, n: int) -> Floats:
 
 
 @jit
-def _take_turns(
+def take_turns(
     run: Run,
     n: int,
     canaries: Codes,
