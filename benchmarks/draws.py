@@ -16,6 +16,7 @@ from math import log2, sqrt
 
 import numpy as np
 
+from masa.data.compiled import jit
 from masa.data.strata import Strata
 from masa.inference.counts import recorded_answers
 from masa.records import Column, Floats, Ints
@@ -78,7 +79,7 @@ def plain(strata: Strata, answers: Column, draws: int, *, keep: bool) -> float:
     return (time.perf_counter() - begun) / draws * 1e6
 
 
-@kernel.jit
+@jit
 def scan(
     weight: Floats,
     start: Ints,

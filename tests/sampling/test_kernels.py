@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
+from masa.data.compiled import jit
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
 from masa.inference.counts import recorded_answers, stratum_counts, true_matrix, true_uncertainty
 from masa.records import Column, Floats
 from masa.sampling import stratified as sampler
 from masa.sampling.kernels import drawing as kernel
+from masa.sampling.kernels import margins
 from masa.settings.methods import PAPER as METHODS
 
 
@@ -340,4 +342,10 @@ def test_a_package_that_cannot_be_written_beside_still_works(
         return lambda function: function
 
     monkeypatch.setattr(numba, "njit", njit)
-    assert kernel.jit(abs)(-1) == 1
+    assert jit(abs)(-1) == 1
+
+
+def test_what_was_compiled_is_not_kept_when_another_kernel_was_edited() -> None:
+    kept = margins.chances._cache._cache_file  # type: ignore[attr-defined]
+    names = {name for name, _, _ in kept._source_stamp}
+    assert {"margins.py", "change_model.py", "held_out.py", "drawing.py"} <= names

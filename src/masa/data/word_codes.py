@@ -4,29 +4,21 @@ It gives what `Words.of` gives. Only texts in ASCII are read here. A text with a
 is left to the caller: what is a letter, and what is its small form, is a long story then.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from masa.data.compiled import jit
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Table = npt.NDArray[np.uint32]
-F = TypeVar("F", bound=Callable[..., Any])
 
 LEFT = -1
 """The number of codes of a text that is left to the caller."""
 
 LINE = 10
 """What stands between the columns of an item: the end of a line."""
-
-
-def compiled(function: F) -> F:
-    """Compile a function once for all processes."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
 
 
 def crc_table() -> Table:
@@ -47,7 +39,7 @@ def small_letters() -> Bytes:
     return small
 
 
-@compiled
+@jit
 def codes_of(
     content: Bytes,
     ends: Ints,
@@ -100,7 +92,7 @@ def codes_of(
         counts[number] = found
 
 
-@compiled
+@jit
 def _text_of(content: Bytes, ends: Ints, columns: int, row: int, text: Bytes) -> int:
     """Copy the beginning of the text of an item; give its length, or -1 if it is not ASCII."""
     length = 0

@@ -31,6 +31,15 @@ class Call:
     """money"""
 
 
+@web.middleware
+async def _until_gone(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer nobody where the client was killed while it sent: that is no fault of the server."""
+    try:
+        return await handler(request)
+    except ConnectionResetError:
+        return web.Response()
+
+
 class Double:
     """A server that speaks like a service, until it is closed."""
 
@@ -114,7 +123,7 @@ class Double:
 
     async def _serve(self) -> None:
         self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
-        app = web.Application(client_max_size=64 << 20)
+        app = web.Application(client_max_size=64 << 20, middlewares=[_until_gone])
         for path, handler in self.routes():
             app.router.add_route("*", path, handler)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)

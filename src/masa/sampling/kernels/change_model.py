@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from masa.sampling.kernels.drawing import Codes, Floats, Ints, jit, uniform
+from masa.data.compiled import jit
+from masa.sampling.kernels.drawing import Codes, Floats, Ints, uniform
 
 Singles = npt.NDArray[np.float32]
 

@@ -10,18 +10,17 @@ All counts are integers, and a random number depends only on (key, block, draw n
 answers give the same state, in whatever order they arrive.
 """
 
-from collections.abc import Callable
 from math import sqrt
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from masa.data.compiled import jit
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
-F = TypeVar("F", bound=Callable[..., Any])
 
 EQUAL, MASA, OPTIMAL = range(3)
 """Rules that choose the next block: the one asked least; the paper's rule; the optimal allocation,
@@ -34,19 +33,6 @@ It is larger than any other score, so these draws come first."""
 
 EXHAUSTED = -1.0
 """The score of a block that has nothing left to ask or a weight of zero."""
-
-
-def jit(function: F) -> F:
-    """Compile a function with numba and cache it on disk where a directory can be written.
-
-    >>> jit(lambda x: x + 1)(1)
-    2
-    """
-    try:
-        return cast(F, numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:
-        # Neither the package nor the user's cache directory is writable.
-        return cast(F, numba.njit(nogil=True)(function))
 
 
 class Design(NamedTuple):

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from masa.data.compiled import jit
 from masa.sampling.kernels.change_model import Asked, Cells, Goal, Items, Prior
-from masa.sampling.kernels.drawing import Codes, Floats, jit
+from masa.sampling.kernels.drawing import Codes, Floats
 from masa.sampling.kernels.predictive import (
     FIRST_BATCH,
     GROWTH,

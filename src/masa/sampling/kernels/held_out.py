@@ -7,8 +7,9 @@ diagonal that is used here makes it no larger than it is.
 
 import numpy as np
 
+from masa.data.compiled import jit
 from masa.sampling.kernels.change_model import KIND_SCALE, WORD_SCALE, Cells, Goal, Items, logit
-from masa.sampling.kernels.drawing import Codes, Floats, jit
+from masa.sampling.kernels.drawing import Codes, Floats
 
 MOST_LEVERAGE = 0.9
 """The most that an item is taken to decide of the prediction about it."""

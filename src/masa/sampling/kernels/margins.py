@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from masa.data.compiled import jit
 from masa.sampling.kernels.change_model import (
     Asked,
     Cells,
@@ -25,7 +26,7 @@ from masa.sampling.kernels.change_model import (
     logit,
     squared_length,
 )
-from masa.sampling.kernels.drawing import Codes, Floats, jit, uniform
+from masa.sampling.kernels.drawing import Codes, Floats, uniform
 from masa.sampling.kernels.held_out import held_out
 
 Bools = npt.NDArray[np.bool_]

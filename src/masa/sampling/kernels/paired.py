@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from masa.data.compiled import jit
 from masa.sampling.kernels import shrunken
 from masa.sampling.kernels.drawing import (
     Codes,
@@ -22,7 +23,6 @@ from masa.sampling.kernels.drawing import (
     State,
     advance,
     choose,
-    jit,
     pick,
     plant,
     reset,

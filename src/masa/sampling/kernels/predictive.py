@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from masa.data.compiled import jit
 from masa.sampling.kernels import shrunken as _shrunken
 from masa.sampling.kernels.change_model import (
     Asked,
@@ -25,7 +26,7 @@ from masa.sampling.kernels.change_model import (
     log_odds,
     moments,
 )
-from masa.sampling.kernels.drawing import Codes, Floats, Ints, choose, distance, jit, pick, uniform
+from masa.sampling.kernels.drawing import Codes, Floats, Ints, choose, distance, pick, uniform
 from masa.sampling.kernels.margins import EXPLORED as EXPLORE
 from masa.sampling.kernels.margins import chances
 from masa.sampling.kernels.weights import BELIEF, add_up, new_answer, should_switch, weigh

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from masa.data.compiled import jit
 from masa.sampling.kernels.drawing import (
     EXHAUSTED,
     REQUIRED,
@@ -25,7 +26,6 @@ from masa.sampling.kernels.drawing import (
     Ints,
     choose,
     distance,
-    jit,
     pick,
     set_score,
     uniform,

@@ -5,8 +5,9 @@ It also decides, from the same weights, when to go on without the baseline answe
 
 import numpy as np
 
+from masa.data.compiled import jit
 from masa.sampling.kernels.change_model import Cells, Goal, Items, was_right, was_wrong
-from masa.sampling.kernels.drawing import Codes, Floats, Ints, jit
+from masa.sampling.kernels.drawing import Codes, Floats, Ints
 
 BELIEF = 1.0
 """How many answers the change of all items counts for, in the estimate of one group of cells."""
