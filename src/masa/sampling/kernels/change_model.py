@@ -140,6 +140,33 @@ def logit(items: Items, cells: Cells, goal: Goal, model: Floats, i: int) -> floa
 
 
 @jit
+def logits(items: Items, cells: Cells, goal: Goal, models: Floats, i: int, result: Floats) -> None:
+    """Set the log odds of an item by several models (K,); models (F, K) has their coefficients.
+
+    All models are read in one pass: what takes time is to find the coefficients in memory.
+    """
+    labels, answers = goal.weights.shape
+    width, cell = items.numbers.shape[1], items.cell[i]
+    kinds = 1 + width
+    words = kinds + labels + answers + len(cells.label)
+    for k in range(len(result)):
+        result[k] = 0.0
+    for at in range(items.word_start[i], items.word_start[i + 1]):
+        row = words + items.words[at]
+        for k in range(len(result)):
+            result[k] += models[row, k]
+    for k in range(len(result)):
+        result[k] = models[0, k] + WORD_SCALE * result[k]
+        for d in range(width):
+            result[k] += models[1 + d, k] * items.numbers[i, d]
+        result[k] += KIND_SCALE * (
+            models[kinds + cells.label[cell], k]
+            + models[kinds + labels + cells.old[cell], k]
+            + models[kinds + labels + answers + cell, k]
+        )
+
+
+@jit
 def add_item(items: Items, cells: Cells, goal: Goal, model: Floats, i: int, step: float) -> None:
     """Add step times the feature vector of an item to the model."""
     labels, answers = goal.weights.shape

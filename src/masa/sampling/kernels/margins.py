@@ -24,6 +24,7 @@ from masa.sampling.kernels.change_model import (
     Model,
     add_item,
     logit,
+    logits,
     squared_length,
 )
 from masa.sampling.kernels.drawing import Codes, Floats, uniform
@@ -78,22 +79,26 @@ def chances(
 ) -> Floats:
     """Return the probability of each item (N,) that its answer changed, by both models.
 
-    model is that of changed answers, fitted to the items asked; items that are done (N,) are not
-    drawn any more.
+    model is that of changed answers, fitted to the items asked. Items that are done (N,) are not
+    drawn any more: theirs may be anything.
     """
-    result = np.empty(len(items.cell))
-    for i in range(len(result)):
-        result[i] = _logistic(logit(items, cells, goal, model.coefficients, i))
+    result = np.zeros(len(items.cell))
     margins = _fit(items, cells, goal, asked, len(model.coefficients))
     if len(margins.place) == 0:
+        for i in range(len(result)):
+            result[i] = _logistic(logit(items, cells, goal, model.coefficients, i))
         return result
+    models, said = np.empty((len(model.coefficients), 3)), np.empty(3)
+    models[:, 0], models[:, 1], models[:, 2] = model.coefficients, margins.move, margins.spread
     by_margin = np.full(len(result), np.nan)
     for i in range(len(result)):
+        if done[i] or items.priority[i] <= 0.0:
+            continue
+        logits(items, cells, goal, models, i, said)
+        result[i] = _logistic(said[0])
         z = items.margin[i]
         if not isnan(z):
-            move = logit(items, cells, goal, margins.move, i)
-            spread = logit(items, cells, goal, margins.spread, i)
-            by_margin[i] = _below_zero(z / margins.unit + move, spread)
+            by_margin[i] = _below_zero(z / margins.unit + said[1], said[2])
     share = _share(items, cells, goal, model, asked, done, margins, result, by_margin)
     for i in range(len(result)):
         result[i] *= _ratio(result[i], by_margin[i]) ** share
