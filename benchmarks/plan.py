@@ -40,7 +40,9 @@ def promised(
     """Give the queries that a plan promises, also of another share than was found."""
     method = planned.laid_out(error)
     ratio = planned.error_ratio(found or share, method)
-    return queries_for(planned.scaled(method, share, budgets=(), error=error, ratio=ratio), error)
+    return queries_for(
+        planned.scaled(method, share, budgets=(500,), error=error, ratio=ratio), error
+    )
 
 
 def assessed(update: Update, known: BaselineAnswers, settings: Settings, seed: int) -> Trial:

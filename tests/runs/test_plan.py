@@ -46,13 +46,10 @@ def test_a_plan_promises_about_what_is_then_needed() -> None:
     old, new = (data.predictions[name] for name in ("old", "new"))
     share = float(np.mean(old.codes != new.codes))
     planned = made_up_change(
-        data, from_column(data, old, "sure"), Settings(), runs=200, methods=("auto",)
+        data, from_column(data, old, "sure"), Settings(), runs=40, methods=("auto",)
     )
-    promised = (
-        planned.replay(share, methods=("auto",), budgets=(300,), error=0.01)
-        .curves[0]
-        .queries_for_target
-    )
+    method = planned.laid_out(0.01)
+    promised = planned.curve(method, share, budgets=(300,), error=0.01).queries_for_target
     real = replay(
         data,
         new="new",
@@ -60,7 +57,7 @@ def test_a_plan_promises_about_what_is_then_needed() -> None:
         old_confidence="sure",
         methods=("auto",),
         budgets=(300,),
-        runs=200,
+        runs=100,
         target_error=0.01,
     )
     needed = real.curves[0].queries_for_target

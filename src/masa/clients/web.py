@@ -212,7 +212,7 @@ class Web:
             if "insufficient_quota" in said or "credit_balance" in said:
                 raise Fatal(
                     "HTTP 429, no credit left",
-                    hint="top up the account, then run the same command again",
+                    hint="top up the account",
                 )
             raise Refused("HTTP 429", retry_after=after)
         if status in (503, 529):

@@ -1,6 +1,7 @@
 """Money in whole billionths, so that sums are exact."""
 
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from math import ceil
 
 from masa.errors import UsageError
 
@@ -37,12 +38,13 @@ def amount(whole: int) -> float:
 
 
 def money_text(whole: int) -> str:
-    """Write an amount with the digits that matter.
+    """Write an amount with the digits that matter, rounded up: what may be spent is at most that.
 
-    >>> money_text(1_500_000), money_text(12_340_000_000), money_text(0)
-    ('0.0015', '12.34', '0.00')
+    >>> money_text(1_500_000), money_text(12_340_000_000), money_text(0), money_text(105_750)
+    ('0.0015', '12.34', '0.00', '0.0001058')
     """
     value = amount(whole)
     if value >= 1 or not value:
-        return f"{value:.2f}"
-    return f"{value:.4g}"
+        return f"{ceil(whole / (BILLION // 100)) / 100:.2f}"
+    digits = 10 ** max(0, len(str(whole)) - 4)
+    return f"{amount(-(-whole // digits) * digits):.4g}"

@@ -158,6 +158,8 @@ def _what_it_would_take(found: Assessment) -> Iterator[str]:
 
 def _any_change(found: Assessment) -> str:
     """Say whether any answer changed beyond the API's own noise."""
+    if not found.compared and not found.answers:
+        return "Nothing was answered that could be compared with the baseline."
     if not found.compared:
         return "The baseline and the new answers are not about the same items."
     share = f"{found.differing:,} of {found.compared:,} answers differ"

@@ -450,9 +450,9 @@ class Engine:
         if exc.unless_answered and not self._others_answered and len(self._put_off) < exc.others:
             self._put_off.append(query)
             return
-        hint = "then run the same command again: what was answered is kept"
+        hint = "Then run the same command again: what was answered is kept."
         if exc.hint:
-            hint = f"{exc.hint}; {hint}"
+            hint = f"{exc.hint.rstrip('.')}. {hint}"
         raise ApiError(f"the API refuses to work: {exc}", hint=hint) from exc
 
     async def _ask(self, item: Item) -> Reply:

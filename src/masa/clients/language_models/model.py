@@ -335,6 +335,7 @@ def model_options(kind: type[M], argument: str, options: Mapping[str, Any], cont
             "[api] has structured and label",
             hint="structured asks for JSON of its own form: leave out one of them",
         )
+    _check_system(given)
     _check_price(given)
     return given
 
@@ -349,6 +350,15 @@ def refuses_temperature(found: Refusal) -> Fatal | None:
         unless_answered=True,
         billed=False,
     )
+
+
+def _check_system(given: ModelOptions) -> None:
+    for place in ("{labels}", "{input}"):
+        if place in (given.system or ""):
+            raise ConfigError(
+                f"[api] system has {place}, which is filled in in prompt only",
+                hint=f"put {place} into prompt",
+            )
 
 
 def _check_price(given: ModelOptions) -> None:

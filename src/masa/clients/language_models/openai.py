@@ -263,7 +263,7 @@ def _meaning(found: Refusal) -> CallError | None:
     if code in NO_CREDIT or kind in NO_CREDIT:
         return Fatal(
             f"HTTP {found.status}, no credit left",
-            hint="top up the account, then run the same command again",
+            hint="top up the account",
             billed=False,
         )
     if code in NO_ENTRY:
