@@ -2,27 +2,45 @@
 
     python benchmarks/sharper.py measure FOLDER MORE RUNS OUT     # appends to OUT, a file of JSON lines
     python benchmarks/sharper.py table BEFORE NOW                 # two such files: the table of docs/fewer.md
+    python benchmarks/sharper.py coverage FOLDER MORE RUNS        # how often intervals of `auto` hold
 
 FOLDER holds frugalml/, vader/ and llmdrift/; MORE is what `more_updates.py` wrote. Each update is
 taken whole, and every second item of it. To measure an earlier version, check it out and put its
-src/ first in PYTHONPATH. What was measured already is not measured again.
+src/ first in PYTHONPATH. What was measured already is not measured again. Coverage is that of updates
+whose new confidences are known, which choose items as well.
 """
 
 import json
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from fewer import Update, updates
+from intervals import held
 
 import masa
+from masa.data.baseline_answers import BaselineAnswers
+from masa.inference.counts import true_matrix
+from masa.inference.method import Method
+from masa.inference.readings import Reader
+from masa.inference.stopping import Stopping
+from masa.inference.trial import Trial
+from masa.records import Shift
 from masa.replays.replay import replay
+from masa.replays.whole_runs import drive
+from masa.settings import Settings
+
+Values = np.ndarray[Any, Any]
 
 METHODS = ("auto", "paired", "masa")
 BUDGETS = (500, 2000)
+LOOKS = (50, 200, 1000)
 SENTENCES, FILES = ("3.2.1", "3.3.2"), (("0.5.1", "0.6.1", 0.05), ("0.6.1", "0.6.3", 0.01))
 
 
@@ -117,6 +135,48 @@ def _measured(update: Update, part: str, method: str, runs: int) -> Row:
     )
 
 
+def coverage(folder: Path, more: Path, runs: int) -> None:
+    """Say how often the interval for accuracy, and the bound on the error, hold."""
+    heads = "accuracy | error | entries | differing"
+    print(f"| case | items | {' | '.join(f'{heads}, {n}' for n in LOOKS)} |")
+    print(f"|{'---|' * (2 + 4 * len(LOOKS))}")
+    for number, update in enumerate(every(folder, more)):
+        if update.new_confidence is None:
+            continue
+        cut = partial(_covered, folder=folder, more=more, number=number)
+        chunks = [range(first, min(first + 25, runs)) for first in range(0, runs, 25)]
+        with ProcessPoolExecutor(2) as pool:
+            held_all = np.concatenate(list(pool.map(cut, chunks)))
+        shares = np.nanmean(held_all, axis=0).ravel()
+        cells = " | ".join("-" if np.isnan(one) else f"{one:.3f}" for one in shares)
+        print(f"| {update.name} | {len(update.data):,} | {cells} |", flush=True)
+
+
+def _covered(seeds: range, *, folder: Path, more: Path, number: int) -> Values:
+    """Give, by run and look, which intervals hold."""
+    update = next(one for place, one in enumerate(every(folder, more)) if place == number)
+    data = update.data
+    sure = data.numbers[update.old_confidence or ""]
+    now = data.numbers[update.new_confidence or ""]
+    old, new = data.predictions[update.old], data.predictions[update.new]
+    known = BaselineAnswers(np.arange(len(data)), old, confidence=sure)
+    method = Method.of(data, known, Settings(also=update.also))
+    truth = Shift(true_matrix(method.strata, old), true_matrix(method.strata, new))
+    before, after = (np.array(side.values, object)[side.codes] for side in (old, new))
+    changed = float(np.mean(before != after))
+    result = np.full((len(seeds), len(LOOKS), 4), np.nan)
+    for row, seed in enumerate(seeds):
+        run = Trial(method, known, Stopping(), seed=seed)
+        for place, look in enumerate(LOOKS):
+            if look < len(data):
+                drive(run, new, until=look, confidence=now)
+                found = run.estimate(finite=True)
+                bound = found.matrix.bound()
+                which = held(Reader(found, 0.95), found.shift, bound, truth, changed)
+                result[row, place] = [which[kind] for kind in (0, 1, 2, 5)]
+    return result
+
+
 def _read(path: Path) -> list[Row]:
     return [Row(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -171,5 +231,7 @@ def _first(row: Row) -> str:
 if __name__ == "__main__":
     if sys.argv[1] == "measure":
         measure(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), Path(sys.argv[5]))
+    elif sys.argv[1] == "coverage":
+        coverage(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
     else:
         table(Path(sys.argv[2]), Path(sys.argv[3]))
