@@ -19,7 +19,7 @@ class Pace:
     def __init__(self, rate: float | None, *, together: int = 1) -> None:
         """Let so many calls a second through, each of which carries up to `together` items."""
         self._gap = 0.0 if rate is None else 1.0 / rate
-        self._next = 0.0
+        self._next = self._last = 0.0
         self._lately: deque[float] = deque(maxlen=max(1, int(rate or 1)))
         """when the last calls were let through, as many as a second has"""
         self._paused_until = 0.0
@@ -30,20 +30,20 @@ class Pace:
     def turn(self) -> float:
         """Take the next turn, and give the seconds until it comes."""
         now = time.monotonic()
-        last = self._next - self._gap
-        if self._places and last > now and last >= self._paused_until:
+        if self._places and self._last > now and self._last >= self._paused_until:
             self._places -= 1
-            return last - now
+            return self._last - now
         slack = max(self._gap, SLACK)
         if not self._next:
             slack = 0.0  # Nothing was missed before the first call.
         mine = max(self._next, now - slack, self._paused_until)
+        # What this second has no room for is not lost to the pace: it comes in the next one.
+        self._next = mine + self._gap
         if self._gap and len(self._lately) == self._lately.maxlen:
             mine = max(mine, self._lately[0] + max(self._gap, 1.0))
         if self._gap:
             self._lately.append(max(mine, now))
-        self._next = mine + self._gap
-        self._places = self._together - 1
+        self._last, self._places = mine, self._together - 1
         return mine - now
 
     def pause(self, seconds: float) -> None:
