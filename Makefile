@@ -2,6 +2,8 @@
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
+# One more than there are cores: many tests wait for a server.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 READY := .venv/.ready
 
 .PHONY: demo test check slow bench system format clean
@@ -10,7 +12,7 @@ demo: $(READY)
 	$(BIN)/masa demo
 
 test: check
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check
@@ -19,6 +21,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 slow: $(READY)
+	$(BIN)/pytest -n $(WORKERS) -m slow tests
 	$(BIN)/pytest tests/slow
 
 bench: $(READY)

@@ -100,7 +100,10 @@ def test_an_answer_never_heard_before_is_one_of_the_matrix() -> None:
     assert found.matrix.error2 == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize(("labels", "right", "budget"), [(60, 0.06, 800), (40, 0.4, 400)])
+@pytest.mark.parametrize(
+    ("labels", "right", "budget"),
+    [pytest.param(60, 0.06, 800, marks=pytest.mark.slow), (40, 0.4, 400)],
+)
 def test_bounds_hold_where_most_cells_have_few_answers(
     labels: int, right: float, budget: int
 ) -> None:

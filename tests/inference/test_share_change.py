@@ -98,9 +98,11 @@ def test_a_recall_rests_on_the_answers_about_its_label() -> None:
     [
         Cell("partial", "yes", "2", "rewrite", "auto", "0"),
         Cell("accepted", "yes", "7", "30%", "auto", "0"),
-        Cell("full", "yes", "40", "rewrite", "auto", "0"),
+        pytest.param(Cell("full", "yes", "40", "rewrite", "auto", "0"), marks=pytest.mark.slow),
         Cell("full", "no", "7", "30%", "auto", "0.02"),
-        Cell("column", "yes", "40", "3%", "post-stratified", "0"),
+        pytest.param(
+            Cell("column", "yes", "40", "3%", "post-stratified", "0"), marks=pytest.mark.slow
+        ),
         Cell("full", "yes", "7", "rewrite", "adaptive", "0"),
     ],
 )

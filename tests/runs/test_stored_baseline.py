@@ -92,8 +92,15 @@ def budgeted(data: Dataset, new: str, store: Path, seed: int) -> Assessment:
     )
 
 
-@pytest.mark.parametrize("new", ["third", "mended"])
-@pytest.mark.parametrize("assessed", [accepted, budgeted])
+@pytest.mark.parametrize(
+    ("assessed", "new"),
+    [
+        (accepted, "third"),
+        (budgeted, "mended"),
+        pytest.param(accepted, "mended", marks=pytest.mark.slow),
+        pytest.param(budgeted, "third", marks=pytest.mark.slow),
+    ],
+)
 def test_items_that_stand_for_others_are_right_on_average_and_as_sure_as_they_say(
     assessed: Callable[[Dataset, str, Path, int], Assessment], new: str, tmp_path: Path
 ) -> None:
