@@ -12,7 +12,7 @@ from masa.inference.method import Method
 from masa.replays.expected import expected_curve
 from masa.replays.learned_change import probabilities
 from masa.replays.made_up_change import made_up_change
-from masa.replays.noticing import Asked, smallest_beyond_noise, smallest_change
+from masa.replays.noticing import AskedUnchanged, smallest_beyond_noise, smallest_change
 from masa.replays.replay import replay
 from masa.replays.simulate import NewAnswers
 from masa.settings import Objective, Settings
@@ -85,7 +85,7 @@ def test_what_is_noticed_is_what_replays_notice() -> None:
     data, budgets = graded(), (1, 4, 20, 100, 400)
     known = from_column(data, data.predictions["old"], "sure")
     case = made_up_change(data, known, Settings(), runs=40, methods=("auto",))
-    asked = Asked.of(case.laid_out(0.01), budgets[-1])
+    asked = AskedUnchanged.of(case.laid_out(0.01), budgets[-1])
     for share in (0.003, 0.03):
         hit = probabilities(case.log_odds(), round(share * len(data)))
         told = np.array(asked.noticed(hit, budgets))

@@ -1,7 +1,9 @@
 """The compiled kernels against their slow twins."""
 
+import shutil
 from itertools import product
 from math import prod, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
+from masa.data import compiled
 from masa.data.compiled import jit
 from masa.data.dataset import Dataset
 from masa.data.strata import Strata
@@ -16,7 +19,6 @@ from masa.inference.counts import recorded_answers, stratum_counts, true_matrix,
 from masa.records import Column, Floats
 from masa.sampling import stratified as sampler
 from masa.sampling.kernels import drawing as kernel
-from masa.sampling.kernels import margins
 from masa.settings.methods import PAPER as METHODS
 
 
@@ -345,7 +347,20 @@ def test_a_package_that_cannot_be_written_beside_still_works(
     assert jit(abs)(-1) == 1
 
 
-def test_what_was_compiled_is_not_kept_when_another_kernel_was_edited() -> None:
-    kept = margins.chances._cache._cache_file  # type: ignore[attr-defined]
-    names = {name for name, _, _ in kept._source_stamp}
-    assert {"margins.py", "change_model.py", "held_out.py", "drawing.py"} <= names
+KERNELS = Path(kernel.__file__).parent
+
+
+def test_what_is_kept_of_a_kernel_is_named_by_all_of_them(tmp_path: Path) -> None:
+    """An edited callee, or a record that was renamed, must not meet what was kept before."""
+    shutil.copytree(KERNELS, tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    before = compiled._digest(tmp_path / "kernels")
+    compiled._digest.cache_clear()
+    assert compiled._digest(tmp_path / "kernels") == before
+    with (tmp_path / "kernels" / "margins.py").open("a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    compiled._digest.cache_clear()
+    assert compiled._digest(tmp_path / "kernels") != before
+    compiled._digest.cache_clear()
+    kept = compiled.kept_file(kernel.mix)
+    assert kept is not None
+    assert compiled._digest(KERNELS) in kept.name

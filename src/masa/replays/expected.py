@@ -18,6 +18,7 @@ from masa.replays.simulate import NewAnswers, recorded_for
 from masa.sampling.kernels import expectation as kernel
 from masa.sampling.kernels.drawing import run_key
 from masa.sampling.kernels.predictive import Recorded, new_run
+from masa.sampling.layout import Layout
 
 RUNS = 4
 """Runs of which the mean is taken; they differ by some percent."""
@@ -32,15 +33,15 @@ MOST_BATCHES = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Residuals:
+class _Changes:
     """What each item's answer adds to the error, and the kinds of changes there are."""
 
-    of_items: kernel.Residuals
+    of_items: kernel.Changes
     alike: Floats
     """(K, K) the squared cosine of the changes of two kinds"""
 
     @classmethod
-    def of(cls, method: Method, recorded: Recorded) -> "_Residuals":
+    def of(cls, method: Method, recorded: Recorded) -> "_Changes":
         """Take them from the answers that will come.
 
         A change has a kind: its label, old and new answer.
@@ -60,12 +61,58 @@ class _Residuals:
         codes = (label[hit].astype(np.int64) * answers + old[hit]) * answers + target[hit]
         kinds, which = np.unique(codes, return_inverse=True)
         alike = _alike(kinds, answers)
-        if goal.linear or len(kinds) > MOST_KINDS:
+        if goal.linear or not 0 < len(kinds) <= MOST_KINDS:
             # All changes add up in one number; or there are so many kinds that they hardly do.
             which, alike = np.zeros(len(hit), np.int64), np.full((1, 1), float(goal.linear))
         kind = np.full(len(old), -1, np.int32)
         kind[hit] = which
-        return cls(kernel.Residuals(root * items.weight, kind), alike)
+        return cls(kernel.Changes(root * items.weight, kind), alike)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Played:
+    """One assessment of which all answers are known."""
+
+    asked: Ints
+    """(n,) the items, in their order"""
+    told: Floats | None
+    """(B, KINDS + K) what its batches vary by; None where it would switch to strata"""
+
+
+def played(
+    layout: Layout,
+    recorded: Recorded,
+    changes: kernel.Changes,
+    *,
+    seed: int,
+    number: int,
+    least: float,
+    fewest: int,
+    most: int | None = None,
+) -> Played:
+    """Run one assessment until its expected squared error is below `least`, or all are asked."""
+    items = len(layout.old)
+    canaries = layout.canaries(seed + number)
+    run = new_run(items, items if most is None else most, canaries)
+    told = np.zeros((MOST_BATCHES, kernel.KINDS + 1 + int(changes.kind.max(initial=0))))
+    count = kernel.batches(
+        layout.items,
+        layout.cells,
+        layout.goal,
+        layout.prior,
+        canaries,
+        recorded,
+        changes,
+        least,
+        fewest,
+        layout.rest.may_switch,
+        np.uint64(run_key(seed, number)),
+        run,
+        told,
+    )
+    # Every item that was asked had a chance to be.
+    asked = run.asked[run.probability > 0.0].astype(np.int64)
+    return Played(asked, None if count == kernel.SWITCHES else told[:count])
 
 
 def expected_curve(
@@ -88,36 +135,27 @@ def expected_curve(
     assert layout is not None  # noqa: S101
     items = len(layout.old)
     recorded = recorded_for(method, new)
-    residuals = _Residuals.of(method, recorded)
+    changes = _Changes.of(method, recorded)
     # Relative to its mean, no squared error has a larger quantile than that of one normal variable.
     least = error**2 / float(chi2.ppf(confidence, 1))
 
     def one(number: int) -> Floats | None:
-        told = np.zeros((MOST_BATCHES, kernel.KINDS + len(residuals.alike)))
-        canaries = layout.canaries(seed + number)
-        count = kernel.batches(
-            layout.items,
-            layout.cells,
-            layout.goal,
-            layout.prior,
-            canaries,
+        return played(
+            layout,
             recorded,
-            residuals.of_items,
-            least,
-            min(items, max(budgets, default=0)),
-            layout.rest.may_switch,
-            np.uint64(run_key(seed, number)),
-            new_run(items, items, canaries),
-            told,
-        )
-        return None if count == kernel.SWITCHES else told[:count]
+            changes.of_items,
+            seed=seed,
+            number=number,
+            least=least,
+            fewest=min(items, max(budgets, default=0)),
+        ).told
 
     with ThreadPoolExecutor(cores()) as pool:
         told = list(pool.map(one, range(runs)))
     known = [batches for batches in told if batches is not None]
     if len(known) < len(told):
         return None
-    points = _points(known, items, budgets, residuals.alike, confidence)
+    points = _points(known, items, budgets, changes.alike, confidence)
     return _curve(method.name, tuple(budgets), error, points)
 
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from masa.inference.method import Method
 from masa.records import Floats, Ints
+from masa.replays.expected import played
 from masa.replays.simulate import NewAnswers, recorded_for
 from masa.sampling.kernels import expectation as kernel
-from masa.sampling.kernels.drawing import run_key
-from masa.sampling.kernels.predictive import new_run
 
 RUNS = 8
 """Runs of which the mean is taken."""
@@ -24,41 +23,33 @@ FALSE_ALARMS = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class AskedUnchanged:
     """Which items runs ask as long as nothing has changed: until then nothing else decides it."""
 
     runs: tuple[Ints, ...]
     """(n,) the items of each run, in their order"""
 
     @classmethod
-    def of(cls, method: Method, most: int) -> "Asked":
+    def of(cls, method: Method, most: int) -> "AskedUnchanged":
         """Run some assessments of an API that did not change."""
         layout = method.layout
         assert layout is not None and method.old is not None  # noqa: S101, PT018
         recorded = recorded_for(method, NewAnswers(method.old.answers))
-        nothing = kernel.Residuals(
-            np.zeros(len(layout.old)), np.full(len(layout.old), -1, np.int32)
-        )
-        runs = []
-        for number in range(RUNS):
-            canaries = layout.canaries(number)
-            run = new_run(len(layout.old), most, canaries)
-            kernel.batches(
-                layout.items,
-                layout.cells,
-                layout.goal,
-                layout.prior,
-                canaries,
+        items = len(layout.old)
+        nothing = kernel.Changes(np.zeros(items), np.full(items, -1, np.int32))
+        runs = [
+            played(
+                layout,
                 recorded,
                 nothing,
-                -1.0,
-                most,
-                False,
-                np.uint64(run_key(0, number)),
-                run,
-                np.zeros((most, kernel.KINDS + 1)),
-            )
-            runs.append(run.asked.astype(np.int64))
+                seed=0,
+                number=number,
+                least=-1.0,
+                fewest=most,
+                most=most,
+            ).asked
+            for number in range(RUNS)
+        ]
         return cls(tuple(runs))
 
     def noticed(self, hit: Floats, budgets: Sequence[int]) -> tuple[float, ...]:

@@ -22,7 +22,7 @@ from masa.replays.made_up_change import (
     made_up_change,
     queries_for,
 )
-from masa.replays.noticing import Asked, smallest_beyond_noise, smallest_change
+from masa.replays.noticing import AskedUnchanged, smallest_beyond_noise, smallest_change
 from masa.runs.assess import as_client, cache, with_cheap_model
 from masa.runs.earlier_change import learned_from_run
 from masa.runs.options import options
@@ -197,7 +197,7 @@ class _Forecasting:
         case.tell("chances to notice", 0.7)
         asked = None
         if case.methods[0] in SCALED:
-            asked = Asked.of(self._method, self._budgets[-1])
+            asked = AskedUnchanged.of(self._method, self._budgets[-1])
         noticed = [_noticed(case, size, self._budgets, asked) for size in SIZES]
         case.tell("what budgets buy", 0.9)
         bought = [self._bought(place, noticed, asked) for place in range(len(self._budgets))]
@@ -262,7 +262,7 @@ class _Forecasting:
         return queries_for(curve, error)
 
     def _bought(
-        self, place: int, noticed: Sequence[tuple[float, ...]], asked: Asked | None
+        self, place: int, noticed: Sequence[tuple[float, ...]], asked: AskedUnchanged | None
     ) -> Buys:
         """Tell what one budget buys."""
         case, budget = self._case, self._budgets[place]
@@ -284,7 +284,7 @@ def _between(found: Sequence[int | None], *, guessed: bool) -> Between | None:
     return Between(min(known, default=None), max(known) if len(known) == len(found) else None)
 
 
-def _smallest(case: MadeUpChange, asked: Asked, budget: int) -> dict[str, float | None]:
+def _smallest(case: MadeUpChange, asked: AskedUnchanged, budget: int) -> dict[str, float | None]:
     """Give the smallest change of each label that a budget notices, or None."""
     label, old = case.data.label, case.old
     items = np.bincount(label.codes, minlength=len(label.values)).tolist()
@@ -326,7 +326,7 @@ def _share_found(run: Run, name: str) -> float:
 
 
 def _noticed(
-    case: MadeUpChange, size: float, budgets: Sequence[int], asked: Asked | None
+    case: MadeUpChange, size: float, budgets: Sequence[int], asked: AskedUnchanged | None
 ) -> tuple[float, ...]:
     """Give the probability, by budget, to notice that this share of answers changed."""
     items = len(case.data)

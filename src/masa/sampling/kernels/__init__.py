@@ -3,12 +3,11 @@
 Each kernel has a slow, obvious twin in the tests, most of them in `tests/naive.py`.
 """
 
-from pathlib import Path
-
 
 def compiled_before() -> bool:
     """Say whether an earlier run on this machine compiled them; numba keeps what it compiled."""
+    from masa.data.compiled import kept_file
     from masa.sampling.kernels import drawing
 
-    kept = getattr(drawing.mix, "_cache", None)
-    return kept is None or any(Path(kept.cache_path).glob("drawing.*.nbi"))
+    kept = kept_file(drawing.mix)
+    return kept is None or kept.is_file()

@@ -34,7 +34,7 @@ SWITCHES = -1
 """In place of the number of batches, where the run would switch to strata."""
 
 
-class Residuals(NamedTuple):
+class Changes(NamedTuple):
     """What each item's answer adds to the error."""
 
     root: Floats
@@ -51,7 +51,7 @@ def batches(
     prior: Prior,
     canaries: Codes,
     recorded: Recorded,
-    residuals: Residuals,
+    changes: Changes,
     least: float,
     fewest: int,
     may_switch: bool,
@@ -86,7 +86,7 @@ def batches(
         run.sizes[batch] = len(picked)
         row = told[batch - 1]
         row[ASKED], row[SIZE], row[LEFT] = n, len(picked), run.left[batch]
-        _add_variance(items.order, probability, residuals, together, row)
+        _add_variance(items.order, probability, changes, together, row)
         for i in picked:
             run.done[i] = True
         n, canaries_asked = take_turns(
@@ -111,7 +111,7 @@ def batches(
 
 @jit
 def _add_variance(
-    order: Codes, probability: Floats, residuals: Residuals, together: Floats, row: Floats
+    order: Codes, probability: Floats, changes: Changes, together: Floats, row: Floats
 ) -> None:
     """Add what an estimate from a batch with these inclusion probabilities (N,) varies by.
 
@@ -123,19 +123,19 @@ def _add_variance(
     for place in range(len(order)):
         i = order[place]
         q = probability[i]
-        kind = residuals.kind[i]
+        kind = changes.kind[i]
         if q > 0.0 and kind >= 0:
-            adds = residuals.root[i] ** 2 / q
+            adds = changes.root[i] ** 2 / q
             row[CUT] += adds
             row[KINDS + kind] += adds
         if 0.0 < q < 1.0:
             stretch += q
             if kind >= 0:
-                row[VARIANCE] += residuals.root[i] ** 2 / q
-                together[kind] += residuals.root[i]
+                row[VARIANCE] += changes.root[i] ** 2 / q
+                together[kind] += changes.root[i]
         if stretch >= 1.0 or place == len(order) - 1:
             for before in range(first, place + 1):
-                kind = residuals.kind[order[before]]
+                kind = changes.kind[order[before]]
                 if kind >= 0 and together[kind] > 0.0:
                     row[VARIANCE] -= together[kind] ** 2 / max(1.0, stretch)
                     together[kind] = 0.0
