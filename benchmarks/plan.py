@@ -1,6 +1,7 @@
 """What `masa plan` promises, against what replays of the real change then need: docs/sure.md.
 
     python benchmarks/plan.py FOLDER MORE [RUNS] [CASE,...]
+    python benchmarks/plan.py FOLDER seconds    # until the first table, and until all of a plan
 
 FOLDER holds frugalml/, vader/ and llmdrift/; MORE is what `more_updates.py` wrote: on its updates no
 constant was chosen. A guess is a range, from a change that hits doubtful answers far more than others
@@ -12,6 +13,7 @@ of its first and --changed.
 """
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ import numpy as np
 from fewer import Update, run, updates
 from sharper import every
 
+import masa
 from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
 from masa.inference.method import Method
@@ -103,7 +106,30 @@ def in_range(ends: Sequence[int | None], needed: int | None) -> str:
     return f"{ends[0]:,} ({low:,} to {high:,}) | {'yes' if holds else 'no'}"
 
 
+def seconds(folder: Path) -> None:
+    """Time a plan on VADER, once compiled."""
+    path = folder / "vader" / "snippets.parquet"
+    name, sure = "vader-3.2.1.prediction", "vader-3.2.1.confidence"
+    data = masa.read(
+        path, label="label", id="id", predictions=[name], numbers=[sure], inputs=["text"]
+    )
+    for _ in range(2):
+        begun, first = time.perf_counter(), list[float]()
+        masa.plan(
+            data,
+            f"replay:{name}",
+            baseline=name,
+            old_confidence=sure,
+            store=None,
+            early=lambda _, begun=begun, first=first: first.append(time.perf_counter() - begun),  # type: ignore[misc]
+        )
+    print(f"the first table after {first[0]:.1f} s, all after {time.perf_counter() - begun:.1f} s")
+
+
 def main() -> None:
+    if sys.argv[2] == "seconds":
+        seconds(Path(sys.argv[1]))
+        return
     folder, more = Path(sys.argv[1]), Path(sys.argv[2])
     runs = int(sys.argv[3]) if len(sys.argv) > 3 else 100
     chosen = None if len(sys.argv) < 5 else [int(number) for number in sys.argv[4].split(",")]

@@ -82,7 +82,7 @@ def test_what_is_made_up_is_what_was_asked_for() -> None:
 
 
 def test_more_queries_buy_more_and_smaller_errors_cost_more() -> None:
-    data = mail()
+    data, shown = mail(), list[masa.Forecast]()
     found = plan(
         data,
         ReplayClient(data.predictions["old"]),
@@ -91,10 +91,20 @@ def test_more_queries_buy_more_and_smaller_errors_cost_more() -> None:
         errors=(0.03, 0.015),
         budgets=(100, 400),
         price=0.01,
+        early=shown.append,
         runs=40,
         store=None,
     )
     large, small = found.costs
+    assert [cost.queries["auto"] for cost in shown[0].costs] == [
+        large.queries["auto"],
+        small.queries["auto"],
+    ]
+    assert (shown[0].replay, shown[0].buys) == (None, ())
+    assert any("uses the baseline answers" in note for note in found.notes)
+    assert small.range is not None
+    assert (small.range.low or 0) <= (small.queries["auto"] or 0) <= (small.range.high or 0)
+    assert set(found.buys[0].smallest) == {"ham", "spam"}
     assert (large.error, small.error) == (0.03, 0.015)
     for method in ("auto", "masa", "post-stratified"):
         few, many = large.queries[method], small.queries[method]

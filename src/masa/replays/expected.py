@@ -30,6 +30,7 @@ MOST_KINDS = 1_000
 """Kinds of changes are told apart up to so many."""
 
 MOST_BATCHES = 2_000
+"""A run that has more batches than any number of items takes ends there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,10 +61,11 @@ class _Changes:
         answers = len(layout.names)
         codes = (label[hit].astype(np.int64) * answers + old[hit]) * answers + target[hit]
         kinds, which = np.unique(codes, return_inverse=True)
-        alike = _alike(kinds, answers)
         if goal.linear or not 0 < len(kinds) <= MOST_KINDS:
             # All changes add up in one number; or there are so many kinds that they hardly do.
             which, alike = np.zeros(len(hit), np.int64), np.full((1, 1), float(goal.linear))
+        else:
+            alike = _alike(kinds, answers)
         kind = np.full(len(old), -1, np.int32)
         kind[hit] = which
         return cls(kernel.Changes(root * items.weight, kind), alike)
@@ -194,8 +196,6 @@ def _curve(method: str, budgets: tuple[int, ...], error: float, points: list[Poi
 
 def _alike(kinds: Ints, answers: int) -> Floats:
     """Give the squared cosine of each pair of kinds (K, K): of one label, by the answers shared."""
-    if len(kinds) > MOST_KINDS:
-        return np.zeros((1, 1))
     label, rest = kinds // answers**2, kinds % answers**2
     old, new = rest // answers, rest % answers
     same = (old[:, None] == old) * 1.0 + (new[:, None] == new)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 
@@ -135,5 +134,5 @@ def smallest_beyond_noise(
     for percent in range(1, 101):
         differs = rate + (1.0 - rate) * percent / 100.0 * min(asked, of_all) / of_all
         if binom.sf(limit, of_all, differs) >= NOTICED:
-            return ceil(percent) / 100.0
+            return percent / 100.0
     return None

@@ -135,6 +135,7 @@ def plan(
             *data.notes,
             *old.notes,
             *_cautions(old, run if like is not None else None, forecasting.ratio),
+            *forecasting.method.notes,
             *forecast.replay.method_notes,
         ),
     )
@@ -163,8 +164,8 @@ class _Forecasting:
         self._budgets = sorted({min(budget, len(case.data)) for budget in budgets})
         self._errors = sorted(wanted.errors or ERRORS, reverse=True)
         case.tell("laying out", 0.02)
-        self._method = case.laid_out(self._errors[-1], case.words())
-        self.ratio = case.error_ratio(known.found, self._method)
+        self.method = case.laid_out(self._errors[-1], case.words())
+        self.ratio = case.error_ratio(known.found, self.method)
         case.tell("what changes cost", 0.1)
         self._first = self._curve(case, known.share, EXPECTED_RUNS)
         self._no_change = case.no_change_error(known.share)
@@ -197,7 +198,7 @@ class _Forecasting:
         case.tell("chances to notice", 0.7)
         asked = None
         if case.methods[0] in SCALED:
-            asked = AskedUnchanged.of(self._method, self._budgets[-1])
+            asked = AskedUnchanged.of(self.method, self._budgets[-1])
         noticed = [_noticed(case, size, self._budgets, asked) for size in SIZES]
         case.tell("what budgets buy", 0.9)
         bought = [self._bought(place, noticed, asked) for place in range(len(self._budgets))]
@@ -225,7 +226,7 @@ class _Forecasting:
     def _curve(self, case: MadeUpChange, share: float, runs: int) -> Curve:
         """Give the error of the first method by the number of queries."""
         return case.scaled(
-            self._method,
+            self.method,
             share,
             budgets=self._budgets,
             error=self._errors[-1],
