@@ -40,7 +40,7 @@ Values = np.ndarray[Any, Any]
 
 METHODS = ("auto", "paired", "masa")
 BUDGETS = (500, 2000)
-LOOKS = (50, 200, 1000)
+LOOKS = (50, 200, 1_000, 2_000)
 SENTENCES, FILES = ("3.2.1", "3.3.2"), (("0.5.1", "0.6.1", 0.05), ("0.6.1", "0.6.3", 0.01))
 
 

@@ -10,6 +10,7 @@ from scipy.stats import binom
 import masa
 from masa.data.baseline_answers import BaselineAnswers, evenly_weighted, from_column, narrowed
 from masa.data.dataset import Dataset
+from masa.inference.counts import true_matrix
 from masa.inference.estimate import reach
 from masa.inference.method import Method
 from masa.inference.moved_share import binomial_limits
@@ -17,7 +18,7 @@ from masa.inference.readings import Reader
 from masa.inference.spread import normal
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial
-from masa.records import Column
+from masa.records import Column, Shift
 from masa.replays.whole_runs import drive
 from masa.settings import Settings
 
@@ -151,3 +152,49 @@ def test_all_asked_leaves_nothing_open_and_groups_know_their_own() -> None:
     for group in few.groups:
         if group.change is not None:
             assert group.change.low <= -0.5 <= group.change.high
+
+
+def crowded(items: int = 600, seed: int = 3) -> tuple[Dataset, BaselineAnswers, Column]:
+    """An API with a dozen labels after a rewrite: most pairs of label and answer have few items."""
+    luck = np.random.default_rng(seed)
+    names = np.array([f"kind {code:02d}" for code in range(12)])
+    label = luck.integers(0, 12, items)
+    other = luck.integers(0, 12, (2, items))
+    old, new = (np.where(luck.random(items) < 0.6, label, side) for side in other)
+    data = Dataset.of(
+        names[label].tolist(),
+        predictions={"old": names[old].tolist(), "new": names[new].tolist()},
+    )
+    confidence = luck.random(items)
+    known = BaselineAnswers(np.arange(items), data.predictions["old"], confidence)
+    return data, known, data.predictions["new"]
+
+
+def test_all_entries_hold_together_where_few_items_of_a_cell_are_left() -> None:
+    """Before ends were whole items, one lay outside in three of four runs after 500 of 600 answers."""
+    data, old, new = crowded()
+    method = Method.of(data, old, Settings())
+    truth = Shift(true_matrix(method.strata, old.answers), true_matrix(method.strata, new))
+    held, runs, looks = np.zeros(4), 40, (100, 250, 400, 500)
+    for seed in range(runs):
+        run = Trial(method, old, Stopping(), seed=seed)
+        for place, look in enumerate(looks):
+            drive(run, new, until=look, confidence=old.confidence)
+            found = run.estimate(finite=True)
+            low, high = Reader(found, 0.95).entries()
+            on = Shift(
+                truth.old.on(found.shift.new.predictions), truth.new.on(found.shift.new.predictions)
+            )
+            held[place] += ((low - 1e-9 <= on.values) & (on.values <= high + 1e-9)).all()
+    assert (held >= 0.9 * runs).all(), held
+
+
+def test_ends_of_intervals_are_whole_items_and_what_is_known_stays_known() -> None:
+    data, old, new = crowded(60)
+    run = Trial(Method.of(data, old, Settings()), old, Stopping(), seed=0)
+    for look in (1, 4, 20, 59, 60):
+        drive(run, new, until=look, confidence=old.confidence)
+        ends = Reader(run.estimate(finite=True), 0.95).accuracy()
+        for end in (ends.low, ends.high):
+            assert end * 60 == pytest.approx(round(end * 60), abs=0.02)
+    assert ends.low == pytest.approx(ends.high, abs=1e-12)

@@ -8,7 +8,7 @@ seen through the answers to some of its items, and has limits like those of a bi
 """
 
 from dataclasses import dataclass
-from math import hypot, inf, sqrt
+from math import ceil, floor, hypot, inf, sqrt
 
 import numpy as np
 
@@ -31,6 +31,9 @@ USUAL_REACH = 2.0
 HIDDEN_PRIOR_ANSWERS = 8.0
 """In strata that were chosen by their answers, so many more answers might have been like those of
 the other strata."""
+
+WITHIN_ITEM = 0.01
+"""An end this near to a whole number of items is one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +82,8 @@ class Whole:
     """(C,) whether that is right"""
     weight: Floats
     """(C,) of the items of each cell"""
+    heaviest: Floats
+    """(C,) the weight of the heaviest item of each cell; zero where items represent others"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,6 +178,7 @@ class ShareChange:
                 cells.group.astype(np.int64),
                 cells.right == cells.old,
                 np.bincount(items.cell, item_weight, len(label)).astype(np.float64),
+                _heaviest(items, item_weight),
             ),
             _label_errors(items, old, item_weight, label[cell], skips_labels=skips_labels),
             BELIEF / max(len(places), 1),
@@ -207,6 +213,7 @@ class ShareChange:
                 self.whole.group[cells],
                 self.whole.right[cells],
                 self.whole.weight[cells],
+                self.whole.heaviest[cells],
             ),
             LabelErrors(
                 own.weight * only,
@@ -237,7 +244,7 @@ class ShareChange:
         below += down.blind + max(-hidden, 0.0)
         above += up.blind + max(hidden, 0.0)
         change = up.estimate - down.estimate
-        return Interval(change, change - below, change + above)
+        return _to_whole_items(Interval(change, change - below, change + above), self._item)
 
     def differing(self, reach: Reach) -> Interval:
         """Give the share of answers that differ from the baseline answers.
@@ -254,7 +261,13 @@ class ShareChange:
         above = hypot(_joined(right.more, wrong.more, together), self._noise(reach))
         above += right.blind + wrong.blind + abs(self._hidden(differs))
         share = right.estimate + wrong.estimate
-        return Interval(share, max(0.0, share - below), min(1.0, share + above))
+        ends = _to_whole_items(Interval(share, share - below, share + above), self._item)
+        return Interval(share, max(0.0, ends.low), min(1.0, ends.high))
+
+    @property
+    def _item(self) -> float:
+        """The weight of the heaviest item."""
+        return float(self.whole.heaviest.max(initial=0.0))
 
     def _noise(self, reach: Reach) -> float:
         """Give how far a share may be off because the API contradicts itself."""
@@ -330,6 +343,30 @@ class ShareChange:
         share = np.bincount(stratum, self.answers.weight[mine])
         shrinkage = HIDDEN_PRIOR_ANSWERS / (count + HIDDEN_PRIOR_ANSWERS)
         return float((share * shrinkage * (now[mine].mean() - mean)).sum())
+
+
+def _heaviest(items: ItemCells, item_weight: Floats) -> Floats:
+    """Give the weight of the heaviest item of each cell; zero where items represent others."""
+    result = np.zeros(len(items.cells.label))
+    if items.extra_variance is None or not items.extra_variance.any():
+        np.maximum.at(result, items.cell, item_weight)
+    return result
+
+
+def _to_whole_items(interval: Interval, item: float) -> Interval:
+    """Move the ends of an interval outwards to whole items.
+
+    An item moved or it did not, so that the truth is a number of whole items. Where few are left,
+    limits of a smooth distribution end inside the last one of them.
+
+    >>> _to_whole_items(Interval(-0.125, -0.3, 0.25), 0.125)
+    Interval(estimate=-0.125, low=-0.375, high=0.25)
+    """
+    if item <= 0.0:
+        return interval
+    low = floor(interval.low / item + WITHIN_ITEM) * item
+    high = ceil(interval.high / item - WITHIN_ITEM) * item
+    return Interval(interval.estimate, min(low, interval.low), max(high, interval.high))
 
 
 def _label_errors(
