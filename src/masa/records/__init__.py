@@ -1,11 +1,12 @@
 """The nouns that travel between rooms: frozen, and with no behaviour that needs anything else.
 
 Items, answers and columns of them (`items`), confusion matrices and shifts (`matrix`), and the
-results that users see: an assessment (`assessment`), a baseline (`baseline`), replays (`replay`),
-a plan (`forecast`). Also money in exact billionths (`money`). What computes them is in the other
-rooms.
+results that users see: an assessment (`assessment`), how it went (`course`), the answers it rests
+on (`answers`), a baseline (`baseline`), replays (`replay`), a plan (`forecast`). Also money in
+exact billionths (`money`). What computes them is in the other rooms.
 """
 
+from masa.records.answers import AnswerTable, changed_how
 from masa.records.assessment import (
     Assessment,
     ChangedItem,
@@ -17,6 +18,7 @@ from masa.records.assessment import (
     Versions,
 )
 from masa.records.baseline import Baseline
+from masa.records.course import LabelQueries, Made, Step
 from masa.records.forecast import Between, Buys, Cost, Forecast
 from masa.records.items import (
     ERROR,
@@ -46,6 +48,7 @@ __all__ = [
     "UNLABELLED",
     "UNREAD",
     "Answer",
+    "AnswerTable",
     "Assessment",
     "Baseline",
     "Between",
@@ -64,6 +67,8 @@ __all__ = [
     "Interval",
     "Ints",
     "Item",
+    "LabelQueries",
+    "Made",
     "Matrix",
     "Point",
     "Progress",
@@ -72,6 +77,7 @@ __all__ = [
     "Replay",
     "Reply",
     "Shift",
+    "Step",
     "Stopped",
     "StoppingReport",
     "StratumReport",
@@ -80,6 +86,7 @@ __all__ = [
     "Versions",
     "amount",
     "billionths",
+    "changed_how",
     "in_order",
     "money_text",
 ]

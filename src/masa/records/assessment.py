@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from masa.errors import DataError
+from masa.records.answers import AnswerTable, changed_how
+from masa.records.course import LabelQueries, Made, Step
 from masa.records.items import ERROR, INVALID
 from masa.records.matrix import Interval, Matrix, Shift, StratumReport
 from masa.records.types import Floats
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 Stopped = Literal["canary", "target", "decided", "budget", "exhausted", "interrupted", "failures"]
 """Why a run ended."""
+
+SCHEMA = 2
+"""The version of an assessment's JSON. Keys are only added within a version."""
 
 ENDS = ("estimate", "low", "high")
 """The JSON keys of an interval."""
@@ -151,6 +156,13 @@ class ChangedItem:
     label: str
     old: str
     new: str
+    text: str = ""
+    """what the API was shown, where that is wanted"""
+
+    @property
+    def how(self) -> str:
+        """Whether that is better or worse."""
+        return changed_how(self.label, self.old, self.new) or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +277,14 @@ class Assessment:
     """money above the budget, where calls cost more than was reserved for them"""
     unread: Mapping[str, int] = field(default_factory=dict)
     """answers that cannot be read as a label, by the reason"""
+    steps: tuple[Step, ...] = ()
+    """how the error fell with the answers"""
+    label_queries: tuple[LabelQueries, ...] = ()
+    """where the queries went"""
+    made: Made | None = None
+    """None in results of an earlier masa"""
+    table: AnswerTable | None = None
+    """all answers, where they are at hand; not in the JSON"""
     notes: tuple[str, ...] = ()
 
     @property
@@ -345,6 +365,9 @@ class Assessment:
             over_budget=content.get("over_budget", 0.0),
             groups=tuple(map(GroupReport.from_dict, content.get("groups", ()))),
             unread=dict(content.get("unread", {})),
+            steps=tuple(Step(**step) for step in content.get("steps", ())),
+            label_queries=tuple(LabelQueries(**one) for one in content.get("label_queries", ())),
+            made=Made.from_dict(made) if (made := content.get("made")) else None,
             notes=tuple(content["notes"]),
         )
 
@@ -354,6 +377,7 @@ class Assessment:
         if self.gap is not None:
             gap = self.gap.to_dict()
         return {
+            "schema": SCHEMA,
             "run": self.run,
             "verdict": self.verdict,
             "moved": self.moved,
@@ -378,13 +402,16 @@ class Assessment:
                 {**asdict(surprise), "words": surprise.words} for surprise in self.surprising
             ],
             "changed": {"compared": self.compared, "differing": self.differing},
-            "changed_items": [asdict(item) for item in self.changed_items],
+            "changed_items": [_item_to_dict(item) for item in self.changed_items],
             "api_version": asdict(self.api_version),
             "uniform_queries": self.uniform_queries,
             "sides": list(self.sides),
             "groups": [group.to_dict() for group in self.groups],
             "gap": gap,
             "unread": dict(self.unread),
+            "steps": [asdict(step) for step in self.steps],
+            "label_queries": [asdict(one) for one in self.label_queries],
+            "made": None if self.made is None else self.made.to_dict(),
             "notes": list(self.notes),
         }
 
@@ -423,6 +450,14 @@ class Assessment:
             "delta": shift.values.tolist(),
             "strata": [asdict(stratum) for stratum in shift.strata],
         }
+
+
+def _item_to_dict(item: ChangedItem) -> dict[str, str]:
+    """Write a changed item; its text only where it is wanted."""
+    written = asdict(item)
+    if not item.text:
+        del written["text"]
+    return written
 
 
 _UNCHANGED = (

@@ -20,7 +20,7 @@ from masa.inference.method import Method
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial
 from masa.records import Assessment, Bools, Column, Progress, billionths
-from masa.runs.conclude import conclude, even_weights
+from masa.runs.conclude import conclude, weights
 from masa.runs.journalled import keys
 from masa.runs.options import Options, RunOptions, options
 from masa.runs.session import Session, Spending, Worked, ask, choose, claimed, costs_nothing
@@ -330,11 +330,6 @@ def _close(
         history.pause(session.store, session.run.id, result.stopped)
         return
     if found is not None:
-        key, factor = keys(session.data).tolist(), even_weights(method).tolist()
-        weights = {
-            key[place]: (weight * factor[place], variance * factor[place] ** 2)
-            for place, (weight, variance) in found.answer_weights().items()
-        }
-        journal.weigh(session.store, session.run.id, weights)
+        journal.weigh(session.store, session.run.id, weights(session.data, found, method))
     stored = worked.stored(result.to_dict())
     history.finish(session.store, Ending(session.run.id, result.stopped, stored))

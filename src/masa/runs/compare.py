@@ -26,7 +26,7 @@ from masa.records import (
     Versions,
     amount,
 )
-from masa.runs import unread
+from masa.runs import answers, course, unread
 from masa.runs.assess import as_client, assess_async, checked_spending
 from masa.runs.conclude import MOST_ITEMS
 from masa.runs.journalled import asked, keys, places, version
@@ -243,6 +243,14 @@ class _Comparison:
             sides=self.sides,
             fail_on=settings.fail_on,
             unread=unread.counted(last.worked.past),
+            made=course.made(history.find(self.store, last.run), data, f"run {one.run}"),
+            table=answers.table(
+                last.run,
+                last.worked.past,
+                answers.OldAnswers.of_past(one.worked.past),
+                data,
+                priced=one.client.priced or last.client.priced,
+            ),
             notes=(*data.notes, *(note for side in sides for note in side.worked.all_notes)),
         )
 

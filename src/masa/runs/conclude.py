@@ -1,6 +1,7 @@
 """Fold the journal of a run into its result: the same whether the run was interrupted or not."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -16,8 +17,8 @@ from masa.inference.spread import normal
 from masa.inference.trial import Conclusion, conclusion
 from masa.inference.verdict import judged
 from masa.records import ERROR, Assessment, Bools, Column, Floats, Ints, Versions, amount
-from masa.runs import unread
-from masa.runs.journalled import asked, version
+from masa.runs import answers, course, unread
+from masa.runs.journalled import asked, keys, version
 from masa.runs.session import Session, Worked
 from masa.settings import Settings
 from masa.settings.methods import ADAPTIVE
@@ -42,7 +43,8 @@ def conclude(
     """Give the result of a run, and the estimate that it rests on."""
     data, past, old = session.data, worked.past, method.old
     assert old is not None  # noqa: S101 - an assessment has a baseline
-    found = conclusion(method, old, asked(data, past), looks)
+    answered = asked(data, past)
+    found = conclusion(method, old, answered, looks)
     estimate = found.estimate
     groups, gap, uniform = (), None, None
     if estimate is not None:
@@ -86,6 +88,16 @@ def conclude(
         fail_on=settings.fail_on,
         canary_ok=settings.canary_ok,
         unread=unread.counted(past),
+        steps=course.steps(method, answered, estimate, settings.confidence),
+        label_queries=course.label_queries(method, estimate, found.places),
+        made=course.made(session.run, data, _compared_with(old)),
+        table=answers.table(
+            session.run.id,
+            replace(past, weights=past.weights or weights(data, estimate, method)),
+            answers.OldAnswers.of(data, old),
+            data,
+            priced=session.client.priced,
+        ),
         notes=(
             *worked.all_notes,
             *unread.other_causes(_unread_then(session, old), unread.counted(past)),
@@ -93,6 +105,25 @@ def conclude(
         ),
     )
     return result, estimate
+
+
+def weights(
+    data: Dataset, found: Estimate | None, method: Method
+) -> dict[int, tuple[float, float]]:
+    """Give by the item's key the weight of each answer, and what it adds to the variance."""
+    if found is None:
+        return {}
+    key, factor = keys(data).tolist(), even_weights(method).tolist()
+    return {
+        key[place]: (weight * factor[place], variance * factor[place] ** 2)
+        for place, (weight, variance) in found.answer_weights().items()
+    }
+
+
+def _compared_with(old: BaselineAnswers) -> str:
+    if old.run is None:
+        return f"the column {old.answers.name!r}"
+    return f"run {old.run}"
 
 
 def _unread_then(session: Session, old: BaselineAnswers) -> Mapping[str, int]:

@@ -43,6 +43,8 @@ class RecordedAnswer:
     """why it cannot be read as a label"""
     said: str | None = None
     """the answer in the API's words, where answers are kept"""
+    sent: float = 0.0
+    """when it was asked for, in seconds since 1970"""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,8 @@ class Past:
     """by the item's key: its batch, its inclusion probability in it, and the size of the batch"""
     weights: dict[int, tuple[float, float]] = field(default_factory=dict)
     """by the item's key: the weight of its answer, and what it adds to the variance"""
+    spent: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """by the item's key: the calls about it that count as spent, and their money in billionths"""
 
 
 def past(store: Store, run: int) -> Past:
@@ -82,6 +86,8 @@ def past(store: Store, run: int) -> Past:
             if row.outcome not in NOT_BILLED:
                 found.queries += 1
                 found.money += row.spent
+                calls, money = found.spent.get(row.item, (0, 0))
+                found.spent[row.item] = (calls + 1, money + row.spent)
             if not row.repeat and row.batch is not None:
                 found.draws[row.item] = (row.batch, row.chance, row.batch_size)
             if row.stands is not None:
@@ -94,7 +100,13 @@ def past(store: Store, run: int) -> Past:
                 continue
             unread = row.reason if row.outcome == "answer" else None
             answer = RecordedAnswer(
-                row.item, row.prediction, row.confidence, row.version, unread, row.said
+                row.item,
+                row.prediction,
+                row.confidence,
+                row.version,
+                unread,
+                row.said,
+                row.sent,
             )
             if row.repeat:
                 found.repeats[row.item] = answer
