@@ -151,7 +151,7 @@ def test_a_run_in_pieces_gives_what_a_run_in_one_gives(
         with opened(parts) as kept:
             history.pause(kept, paused.run, "interrupted")
     assert sorted(calls(whole, 2)) == sorted(calls(parts, 2))
-    aside = {"notes": [], "made": None}
+    aside: dict[str, object] = {"notes": [], "made": None}
     assert paused.to_dict() | aside == one.to_dict() | aside
     with opened(parts) as kept:
         drawn = journal.past(kept, 2).draws

@@ -15,7 +15,7 @@ from masa.cli.commands.preparing import clients, difficulty, init, validate
 from masa.cli.commands.replaying import demo, replay
 from masa.cli.commands.research import reproduce
 from masa.cli.commands.running import assess, baseline, compare, plan
-from masa.cli.commands.stored import accept, history, report
+from masa.cli.commands.stored import accept, answers, history, report, verify
 from masa.cli.output import print_json
 from masa.errors import MasaError
 
@@ -47,6 +47,8 @@ COMMANDS = (
     accept,
     compare,
     report,
+    verify,
+    answers,
     history,
     replay,
     take_in,

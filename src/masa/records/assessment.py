@@ -136,8 +136,8 @@ class Surprise:
         how = "less often"
         if self.new > self.old:
             how = "more often"
-        points = 100.0 * abs(self.new - self.old)
-        return f"{self.label!r} {is_now} {what} {points:.1f} points {how}"
+        rates = f"{100.0 * self.old:.1f}% -> {100.0 * self.new:.1f}% of its items"
+        return f"{self.label!r} {is_now} {what} {how}: {rates}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from masa.records.matrix import Interval, Matrix
 
 
@@ -45,6 +47,29 @@ class Baseline:
         if self.stopped == "failures" or not self.answers:
             return 3
         return 0
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Baseline":
+        """Read what `to_dict` returns."""
+        matrix = contradiction = None
+        if content["labels"]:
+            values = np.array(content["matrix"], np.float64)
+            matrix = Matrix(tuple(content["labels"]), tuple(content["predictions"]), values)
+        repeats = content["repeats"]
+        if repeats["low"] is not None:
+            rate = repeats["contradicted"] / repeats["asked"]
+            contradiction = Interval(rate, repeats["low"], repeats["high"])
+        own = ("run", "stopped", "items", "answers", "errors", "queries", "cost", "api_version")
+        return cls(
+            **{name: content[name] for name in own},
+            matrix=matrix,
+            repeated=repeats["asked"],
+            contradicted=repeats["contradicted"],
+            contradiction=contradiction,
+            notes=tuple(content["notes"]),
+            over_budget=content.get("over_budget", 0.0),
+            unread=dict(content.get("unread", {})),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `masa baseline --json` prints."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from masa.errors import MissingPackageError, UsageError
-from masa.records import Curve, Replay
+from masa.records import Assessment, Curve, Replay, Shift
 from masa.report.words import percent
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ STYLE = {
     "stratified": "#56B4E9",
     "masa": "#0072B2",
     "optimal": "#009E73",
+    "adaptive": "#D55E00",
+    "paired": "#CC79A7",
+    "predictive": "#8C6D1F",
+    "auto": "#000000",
 }
 """Colours by Okabe and Ito, which colour-blind readers can distinguish too."""
 
@@ -75,6 +79,81 @@ def save(chart: Any, path: Path) -> None:
             f"{path} cannot be written: {exc.strerror or exc}",
             hint="give another place with --plot",
         ) from exc
+
+
+def shift(found: Assessment) -> "alt.LayerChart":
+    """Draw how the matrix changed: white where the interval holds 0, blue better, orange worse."""
+    import altair as alt
+
+    change = _shift_of(found)
+    base = alt.Chart(alt.InlineData(values=_entries(found, change))).encode(
+        x=alt.X("answer:N", sort=list(change.new.predictions), title="answer"),
+        y=alt.Y("label:N", sort=list(change.new.labels), title="label"),
+        tooltip=[
+            alt.Tooltip("label:N"),
+            alt.Tooltip("answer:N"),
+            *(alt.Tooltip(f"{name}:Q", format="+.2f") for name in ("change", "low", "high")),
+        ],
+    )
+    scale = alt.Scale(scheme="blueorange", domainMid=0.0, reverse=False)
+    legend = alt.Legend(title=["worse (+)", "better (\u2212)"])
+    squares = base.mark_rect(stroke="#dddddd").encode(
+        color=alt.Color("worse:Q", scale=scale, legend=legend)
+    )
+    words = base.mark_text(fontSize=10).encode(text=alt.Text("change:Q", format="+.1f"))
+    layers: alt.LayerChart = squares + words
+    title = f"{found.verdict.upper()}: change of the confusion matrix, in points of all items"
+    return layers.properties(title=title)
+
+
+def _entries(found: Assessment, change: Shift) -> list[dict[str, Any]]:
+    """Give the entries of a shift in points; `worse` is 0 where the interval holds 0."""
+    readings, rows = found.readings, []
+    for i, label in enumerate(change.new.labels):
+        for j, answer in enumerate(change.new.predictions):
+            value = 100 * float(change.values[i, j])
+            low = high = value
+            if readings is not None:
+                low, high = 100 * float(readings.low[i, j]), 100 * float(readings.high[i, j])
+            sure = low > 0.0 or high < 0.0
+            worse = 0.0 if not sure else -value if label == answer else value
+            row = {"label": label, "answer": answer, "change": value}
+            rows.append({**row, "low": low, "high": high, "worse": worse})
+    return rows
+
+
+def intervals(found: Assessment) -> "alt.LayerChart":
+    """Draw how right answers and the recall of each label changed, with intervals."""
+    import altair as alt
+
+    change, readings = _shift_of(found), found.readings
+    shown = {} if found.accuracy_change is None else {"right answers": found.accuracy_change}
+    if readings is not None:
+        shown |= {f"recall of {label!r}": one for label, one in readings.recall.items()}
+    rows = [
+        {"name": name, "change": 100 * one.estimate, "low": 100 * one.low, "high": 100 * one.high}
+        for name, one in shown.items()
+        if one.estimate == one.estimate
+    ]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("name:N", sort=list(shown), title=None)
+    )
+    bars = base.mark_rule(strokeWidth=3, color="#0072B2").encode(
+        x=alt.X("low:Q", title="change, points"), x2="high:Q"
+    )
+    dots = base.mark_point(filled=True, size=60, color="#000000", opacity=1).encode(x="change:Q")
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color="#999999")
+    layers: alt.LayerChart = zero.encode(x="zero:Q") + bars + dots
+    return layers.properties(title=f"{found.verdict}: {percent(change.accuracy.new)} right now")
+
+
+def _shift_of(found: Assessment) -> Shift:
+    if found.shift is None:
+        raise UsageError(
+            f"run {found.run} has nothing to draw: nothing was answered",
+            hint="masa report shows what is known",
+        )
+    return found.shift
 
 
 def replay(result: Replay, *, title: str) -> "alt.LayerChart":

@@ -10,11 +10,11 @@ from masa.report.words import brief
 MOST_LABELS = 16
 """A heat map of more labels, or predictions, shows those that changed most."""
 
-FAINT, STRONG = 0.02, 0.5
-"""Shares of the largest change: less is shown as a dot, more with a coloured background."""
+STRONG = 0.5
+"""A share of the largest change: more is shown with a coloured background."""
 
 SMALLEST = 0.0005
-"""A change of less than this would be shown as 0.0 points; it is a dot as well."""
+"""A change of less than this would be shown as 0.0 points; it is a dot."""
 
 
 def heat_map(shift: Shift) -> RenderableType:
@@ -38,7 +38,7 @@ def heat_map(shift: Shift) -> RenderableType:
 def _cell(change: float, largest_change: float, *, is_right: bool) -> Text:
     """Write one change; more right answers and fewer mistakes are better."""
     strength = abs(change) / largest_change
-    if abs(change) < SMALLEST or strength < FAINT:
+    if abs(change) < SMALLEST:
         return Text(".", style="dim")
     style = "red"
     if (change > 0) == is_right:

@@ -1,19 +1,25 @@
 """Results in the terminal: print what the other files of this room lay out, and list runs."""
 
-from rich.console import Console, RenderableType
+from collections.abc import Mapping
+from io import StringIO
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
 
 from masa.report.assessment import assessment, baseline
 from masa.report.forecast import forecast
 from masa.report.replay import estimate, replay
 from masa.report.shift import heat_map, largest_mistakes
 from masa.report.tables import table
-from masa.report.words import percent
+from masa.report.words import percent, plain
 from masa.storage.history import Run
 
 __all__ = [
     "COLUMNS_ACROSS",
     "ROWS_DOWN",
     "Printer",
+    "as_text",
     "assessment",
     "baseline",
     "estimate",
@@ -23,6 +29,7 @@ __all__ = [
     "replay",
     "runs",
     "show",
+    "verified",
 ]
 
 ROWS_DOWN, COLUMNS_ACROSS = 16, 12
@@ -46,6 +53,30 @@ def show(content: RenderableType, *, width: int | None = None) -> None:
     if not console.is_terminal and width is None:
         console = Printer(highlight=False, markup=False, emoji=False, width=WIDE)
     console.print(content)
+
+
+def as_text(content: RenderableType) -> str:
+    """Write what would be printed, for a file."""
+    out = StringIO()
+    Printer(file=out, highlight=False, markup=False, emoji=False, width=WIDE).print(content)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def verified(found: Mapping[str, Any]) -> RenderableType:
+    """Tell what came of computing a result again."""
+    parts = [
+        Text("VERIFIED", "bold green")
+        if found["verified"]
+        else Text("NOT VERIFIED: the result does not follow from this evidence", "bold red")
+    ]
+    for title, key in (
+        ("Computed again and the same", "agreed"),
+        ("Not the same", "differs"),
+        ("Not checked", "unchecked"),
+    ):
+        if found[key]:
+            parts += [Text(f"{title}:"), *(Text(f"  {plain(line)}") for line in found[key])]
+    return Group(*parts)
 
 
 def runs(found: list[Run], baselines: set[int]) -> RenderableType:

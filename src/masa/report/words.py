@@ -20,15 +20,15 @@ def percent(value: float) -> str:
 def points(value: float, *, sign: bool = True) -> str:
     """Write a difference of shares in percentage points.
 
-    >>> points(0.0123), points(-0.2), points(0.01, sign=False)
-    ('+1.2 points', '-20.0 points', '1 point')
+    >>> points(0.0123), points(-0.2), points(0.01, sign=False), points(0.240892, sign=False)
+    ('+1.2 points', '-20.0 points', '1 point', '24.1 points')
     """
     number = 100 * value
     if sign:
         return f"{number:+.1f} points"
     if number == 1:
         return "1 point"
-    return f"{number:g} points"
+    return f"{number:.3g} points"
 
 
 def counted(number: int, noun: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from masa.data.baseline_answers import BaselineAnswers
+from masa.data.baseline_answers import BaselineAnswers, from_column
 from masa.data.dataset import Dataset
 from masa.records import ERROR, AnswerTable, amount, changed_how
 from masa.records.answers import COLUMNS
@@ -36,6 +36,11 @@ class OldAnswers:
             dict(zip(key, said, strict=True)),
             {one: value for one, value in zip(key, sure, strict=False) if not np.isnan(value)},
         )
+
+    @classmethod
+    def of_column(cls, data: Dataset, name: str, confidence: str | None) -> "OldAnswers":
+        """Take them from a column of the data, and their confidence from another."""
+        return cls.of(data, from_column(data, data.predictions[name], confidence))
 
     @classmethod
     def of_past(cls, past: Past) -> "OldAnswers":

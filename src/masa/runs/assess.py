@@ -1,40 +1,28 @@
 """Assess an API: what it answers now against what it answered before."""
 
-import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from masa.clients import Client, Function, check_items
 from masa.clients.replay import ReplayClient
-from masa.data.baseline_answers import BaselineAnswers, narrowed
-from masa.data.cheap_model import CHEAP, CHEAP_CONFIDENCE, helped
 from masa.data.dataset import Dataset, similar_labels
 from masa.errors import UsageError
-from masa.inference.at_best import narrowest
 from masa.inference.estimate import Estimate
 from masa.inference.method import Method
-from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial
-from masa.records import Assessment, Bools, Column, Progress, billionths
+from masa.records import Assessment, Column, billionths
+from masa.runs.case import Case
 from masa.runs.conclude import conclude, weights
-from masa.runs.journalled import keys
-from masa.runs.options import Options, RunOptions, options
+from masa.runs.options import RunOptions, options
 from masa.runs.session import Session, Spending, Worked, ask, choose, claimed, costs_nothing
-from masa.runs.stored_baseline import comparable, find_baseline
+from masa.runs.stored_baseline import find_baseline
 from masa.runs.waiting import waiting
 from masa.settings import Limits, Settings
 from masa.storage import history, journal
-from masa.storage.history import Draft, Ending
-from masa.storage.store import Store, opened
+from masa.storage.history import Ending
+from masa.storage.store import opened
 
 Baseline = str | Column | int | None
-
-LARGEST_NEW_SEED = 999_999
-"""Seeds are drawn up to this: few digits to type again."""
 
 
 async def assess_async(
@@ -71,7 +59,16 @@ async def assess_async(
     check_items(api, data)
     _check_canary(chosen.settings.canary, spending)
     with opened(chosen.run.store) as store:
-        case = _Case.of(store, data, api, baseline, chosen)
+        found = find_baseline(
+            store,
+            data,
+            api,
+            baseline,
+            name=chosen.run.name,
+            confidence=chosen.settings.old_confidence,
+            force=chosen.run.force,
+        )
+        case = Case.of(store, *found, chosen)
         tell_first(chosen.run, (*similar_labels(case.data.label), *case.cautions))
         run, notes = choose(store, case.draft(api, chosen), chosen.run)
         # Made before the run is claimed: loading compiled code takes a moment.
@@ -101,105 +98,11 @@ async def assess_async(
 assess = waiting(assess_async)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Case:
-    """What an assessment begins with."""
-
-    whole: Dataset
-    """the items that the data and the baseline have in common"""
-    data: Dataset
-    """those of them with a baseline answer, which alone are asked"""
-    old: BaselineAnswers
-    settings: Settings
-    method: Method
-
-    @classmethod
-    def of(
-        cls, store: Store, data: Dataset, client: Client, baseline: Baseline, chosen: Options
-    ) -> "_Case":
-        """Find the baseline and choose the method."""
-        whole, old = find_baseline(
-            store,
-            data,
-            client,
-            baseline,
-            name=chosen.run.name,
-            confidence=chosen.settings.old_confidence,
-            force=chosen.run.force,
-        )
-        whole, settings = with_cheap_model(
-            whole, old, chosen.settings, folder=cache(store, chosen), progress=chosen.run.progress
-        )
-        part, old = narrowed(whole, old)
-        method = Method.of(part, old, settings, asked_lately=_asked_lately(store, part, chosen))
-        return cls(whole, part, old, settings, method)
-
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        """What cannot be decided however much is asked."""
-        old, limit = self.old, self.settings.tolerance.limits.get("accuracy")
-        if old.weight is None or old.extra_variance is None or limit is None:
-            return ()
-        adds = self.method.baseline_variance
-        at_best = narrowest(float(adds.sum()), float((adds**2).sum()), self.settings.confidence)
-        if at_best <= limit:
-            return ()
-        return (
-            f"this baseline of {len(old.places):,} items cannot show that nothing changed: with "
-            f"all of them asked, accuracy is known to {100 * at_best:.2g} points, and the "
-            f"tolerance is {100 * limit:.2g}; masa baseline --refresh N adds items",
-        )
-
-    def trial(self, spending: Spending, seed: int) -> Trial:
-        """Make the assessment without input and output."""
-        return Trial(
-            self.method,
-            self.old,
-            Stopping.of(self.settings),
-            budget=spending.queries,
-            canary=self.settings.canary,
-            seed=seed,
-        )
-
-    def draft(self, client: Client, chosen: Options) -> Draft:
-        """Give what the run is, before it has a number."""
-        return Draft(
-            name=chosen.run.name,
-            kind="assess",
-            settings=_identity(self.settings, self.method, self.old),
-            comparable=comparable(client, self.data),
-            keys=keys(self.whole),
-            data=self.whole.fingerprint(),
-            baseline=self.old.run,
-            # Where the command names no seed, every run asks other items.
-            drawn_seed=new_seed() if self.settings.seed is None else None,
-        )
-
-
 def tell_first(run: RunOptions, notes: Iterable[str]) -> None:
     """Say what should be known before anything is paid."""
     if run.tell is not None:
         for note in notes:
             run.tell(note)
-
-
-def _asked_lately(store: Store, data: Dataset, chosen: Options) -> Bools | None:
-    """Say of each item (N,) whether the run before this one asked it.
-
-    A run that is resumed, or repeated by its seed, goes by what was known when it began. A seed
-    that belongs to no run is drawn as if it were the first.
-    """
-    name, before = chosen.run.name, chosen.run.resume
-    if before is None and chosen.settings.seed is not None:
-        before = history.with_seed(store, name, chosen.settings.seed)
-        if before is None:
-            return None
-    return np.isin(keys(data), history.asked_lately(store, name, before=before))
-
-
-def new_seed() -> int:
-    """Draw a seed."""
-    return 1 + secrets.randbelow(LARGEST_NEW_SEED)
 
 
 def _check_canary(canary: int, spending: Spending) -> None:
@@ -210,7 +113,7 @@ def _check_canary(canary: int, spending: Spending) -> None:
         )
 
 
-async def _work(session: Session, case: _Case, trial: Trial, sides: tuple[str, str]) -> Assessment:
+async def _work(session: Session, case: Case, trial: Trial, sides: tuple[str, str]) -> Assessment:
     """Drive a trial with the engine and the journal, conclude, and store the result."""
     # An API that used these labels when it was last asked the same way, and does not now, has
     # changed. One that was never seen to use them is misread, as a column of answers may have been
@@ -231,32 +134,6 @@ async def _work(session: Session, case: _Case, trial: Trial, sides: tuple[str, s
     result, found = conclude(session, worked, case.method, case.settings, trial.looks, sides)
     _close(session, worked, result, found, case.method)
     return result
-
-
-def cache(store: Store, chosen: Options) -> Path | None:
-    """Give the folder for what can be made again, where the run is kept."""
-    return None if chosen.run.store is None else store.path.parent / "cache"
-
-
-def with_cheap_model(
-    data: Dataset,
-    old: BaselineAnswers,
-    settings: Settings,
-    *,
-    folder: Path | None,
-    progress: Progress | None,
-) -> tuple[Dataset, Settings]:
-    """Train a cheap model, where one may be and nothing else tells easy items from hard ones."""
-    if settings.cheap is None:
-        return data, settings
-    if not data.labelled.all():
-        note = "no cheap model was trained: some items have no label"
-        return replace(data, notes=(*data.notes, note)), settings
-    if settings.also or data.difficulty is not None or old.confidence is not None:
-        return data, settings
-    kind, column = settings.cheap
-    data = helped(data, column, kind=kind, folder=folder, progress=progress)
-    return data, replace(settings, also=(CHEAP,), difficulty=CHEAP_CONFIDENCE)
 
 
 def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Client:
@@ -289,33 +166,6 @@ def checked_spending(client: Client, budget: int | None, money: "float | str | N
             hint="tell what a call costs, or give a budget in queries",
         )
     return Spending(budget, None if money is None else billionths(money))
-
-
-def _identity(settings: Settings, method: Method, old: BaselineAnswers) -> dict[str, Any]:
-    """Give the settings by which the store recognises the same command.
-
-    Its keys are part of the schema.
-    """
-    same: dict[str, Any] = {
-        "method": method.name,
-        "levels": settings.levels,
-        "seed": settings.seed,
-        "mix": None if settings.mix is None else dict(settings.mix),
-        "difficulty": method.difficulty,
-    }
-    more: dict[str, Any] = {
-        "also": list(settings.also),
-        "weights": settings.weights.identity(),
-        "turns": method.may_switch,
-        "decide": settings.decide,
-        "strict": settings.strict,
-    }
-    if old.weight is not None:
-        more["known"] = len(old.places)
-    if old.run is None:
-        more["old"] = old.answers.name
-        more["old_confidence"] = settings.old_confidence
-    return same | {key: value for key, value in more.items() if value}
 
 
 def _close(

@@ -243,7 +243,13 @@ class _Comparison:
             sides=self.sides,
             fail_on=settings.fail_on,
             unread=unread.counted(last.worked.past),
-            made=course.made(history.find(self.store, last.run), data, f"run {one.run}"),
+            made=course.made(
+                history.find(self.store, last.run),
+                data,
+                f"run {one.run}",
+                settings,
+                budget=spending.queries,
+            ),
             table=answers.table(
                 last.run,
                 last.worked.past,

@@ -90,7 +90,9 @@ def conclude(
         unread=unread.counted(past),
         steps=course.steps(method, answered, estimate, settings.confidence),
         label_queries=course.label_queries(method, estimate, found.places),
-        made=course.made(session.run, data, _compared_with(old)),
+        made=course.made(
+            session.run, data, _compared_with(old), settings, budget=session.spending.queries
+        ),
         table=answers.table(
             session.run.id,
             replace(past, weights=past.weights or weights(data, estimate, method)),

@@ -3,16 +3,17 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from masa.data.dataset import Dataset
 from masa.inference.estimate import Estimate
 from masa.inference.method import Method
+from masa.inference.readings import Reader
 from masa.inference.trial import conclusion
 from masa.records import UNLABELLED, Floats, Ints, LabelQueries, Made, Step
 from masa.sampling.asked import Asked
+from masa.settings import Settings
 from masa.storage import history
 from masa.storage.history import Run
 
@@ -64,7 +65,7 @@ def _first(asked: Asked, count: int) -> Asked:
 
 
 def _step(found: Estimate, count: int, confidence: float) -> Step:
-    change = found.interval(confidence)
+    change = Reader(found, confidence).accuracy()
     return Step(count, found.bound(confidence), change.estimate, change.low, change.high)
 
 
@@ -118,7 +119,7 @@ def _allocated(share: Floats, items: Ints, queries: int) -> Floats:
     return best
 
 
-def made(run: Run, data: Dataset, baseline: str) -> Made:
+def made(run: Run, data: Dataset, baseline: str, settings: Settings, *, budget: int | None) -> Made:
     """Say how the result of a run was made."""
     from importlib.metadata import version
 
@@ -131,12 +132,8 @@ def made(run: Run, data: Dataset, baseline: str) -> Made:
         source=Path(data.source).name,
         api=without_secrets(str(run.comparable.get("api", ""))),
         baseline=baseline,
-        settings=_settings(run),
+        settings={**settings.to_dict(), "seed": run.seed, "budget": budget},
     )
-
-
-def _settings(run: Run) -> dict[str, Any]:
-    return {**run.settings, "seed": run.seed}
 
 
 def without_secrets(api: str) -> str:

@@ -1,8 +1,10 @@
 """The runs in a store: list them, and accept one as the new baseline."""
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
+from masa.errors import UsageError
 from masa.inference.at_best import narrowest
 from masa.runs.stored_baseline import answered_keys, earlier_baseline, item_keys
 from masa.settings.run import DEFAULT_STORE
@@ -17,8 +19,21 @@ def history(
 ) -> list[Run]:
     """Give the newest runs of a store, the newest last; all of them, or those of one name."""
     with opened_to_read(store) as kept:
-        found = kept_runs.runs(kept, most=most)
-    return [run for run in found if name in (None, run.name)]
+        return kept_runs.runs(kept, most=most, name=name)
+
+
+def listed(
+    store: Store, *, name: str | None, kind: str | None, since: str | None, most: int
+) -> tuple[list[Run], set[int]]:
+    """Give the newest runs of a name, of a kind, since a day; and which runs are baselines now."""
+    if since is not None:
+        try:
+            since = date.fromisoformat(since).isoformat()
+        except ValueError as exc:
+            raise UsageError(f"--since is {since!r}", hint="give a day such as 2026-11-20") from exc
+    found = kept_runs.runs(store, most=most, name=name, kind=kind, since=since)
+    current = [kept_runs.current(store, one) for one in kept_runs.names(store)]
+    return found, {run.id for run in current if run is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from masa.replays.made_up_change import (
     queries_for,
 )
 from masa.replays.noticing import AskedUnchanged, smallest_beyond_noise, smallest_change
-from masa.runs.assess import as_client, cache, with_cheap_model
+from masa.runs.assess import as_client
+from masa.runs.case import cache, with_cheap_model
 from masa.runs.earlier_change import learned_from_run
 from masa.runs.options import options
 from masa.runs.session import costs_nothing

@@ -46,11 +46,19 @@ def task(config: Config, *, also: Sequence[Api] = (), imports: bool = True) -> T
             "or describe one in [api] of masa.toml",
         )
     columns = config.data
-    table = Table.open(columns.path)
     named = [api.client.partition(":") for api in (config.api, *also)]
     answers = [argument for kind, _, argument in named if kind == "replay"]
-    if columns.old:
-        answers.append(columns.old)
+    data, settings = _read(config, answers)
+    context = context_of(config, data, imports=imports)
+    client = made_client(config.api, data, context)
+    old = data.predictions[columns.old] if columns.old else None
+    return Task(config, data, client, context, old, settings)
+
+
+def _read(config: Config, answers: Sequence[str]) -> tuple[Dataset, Settings]:
+    """Read the data with columns of answers; give the settings, with what its columns are."""
+    columns = config.data
+    table = Table.open(columns.path)
     difficulty = choose(
         table.columns,
         difficulty=columns.difficulty,
@@ -58,11 +66,12 @@ def task(config: Config, *, also: Sequence[Api] = (), imports: bool = True) -> T
         old_confidence=columns.old_confidence,
     )
     old_confidence = beside(table.columns, columns.old, columns.old_confidence)
+    old = [columns.old] if columns.old else []
     data = read(
         table,
         label=columns.label,
         id=columns.id,
-        predictions=[*answers, *columns.also],
+        predictions=[*answers, *old, *columns.also],
         difficulty=difficulty.column,
         cost=columns.cost,
         group=columns.group,
@@ -77,10 +86,16 @@ def task(config: Config, *, also: Sequence[Api] = (), imports: bool = True) -> T
         also=columns.also,
         cheap=cheap_column(columns),
     )
-    context = context_of(config, data, imports=imports)
-    client = made_client(config.api, data, context)
-    old = data.predictions[columns.old] if columns.old else None
-    return Task(config, data, client, context, old, settings)
+    return data, settings
+
+
+def labelled_data(config: Config) -> Dataset:
+    """Read the data of a configuration as an assessment does; its API is not needed.
+
+    Recorded answers that the API plays are read, too: they are part of the data's fingerprint.
+    """
+    kind, _, column = ("" if config.api is None else config.api.client).partition(":")
+    return _read(config, [column] if kind == "replay" else [])[0]
 
 
 def cheap_column(columns: Columns) -> tuple[str, str] | None:

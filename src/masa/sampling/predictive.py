@@ -1,7 +1,7 @@
 """Ask where answers have probably changed: batches drawn by a model of change."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -149,6 +149,17 @@ class Predictive:
         """
         if item in self._sent and item not in self._answers:
             self._delayed.add(item)
+
+    def drawn_again(self) -> Iterator[dict[int, float]]:
+        """Draw each batch again from the answers before it: inclusion probabilities by item.
+
+        Canaries are among the first, with the probability 1.
+        """
+        for number in range(1, self._last_batch + 1):
+            drawn = {query.item: query.probability or 0.0 for query in self._batch(number)}
+            if number == 1:
+                drawn |= dict.fromkeys(self._canaries().tolist(), 1.0)
+            yield drawn
 
     def _rest_of_batch(self) -> deque[Query]:
         """Give what is still to be asked of the journal's last batch."""

@@ -1,7 +1,8 @@
 """How to assess: the settings of one assessment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from masa.errors import UsageError
 from masa.settings.kinds import Kind, flag, mix, number, one_of, whole
@@ -90,6 +91,31 @@ class Settings(Shared):
     """columns with answers that are free, a cheap model's first"""
     cheap: tuple[str, str] | None = None
     """text, image or sound, and the column of it that a cheap model may be trained on"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all settings as JSON."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return plain | {
+            "mix": None if self.mix is None else dict(self.mix),
+            "weights": self.weights.to_json(),
+            "tolerance": self.tolerance.to_json(),
+            "also": list(self.also),
+            "cheap": None if self.cheap is None else list(self.cheap),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Settings":
+        """Read what `to_dict` gives; what an earlier masa did not have is the default.
+
+        >>> given = Settings(tolerance="recall=5%", also=("cheap",), weights="accuracy")
+        >>> Settings.from_dict(given.to_dict()) == given
+        True
+        """
+        known = {one.name: content[one.name] for one in fields(cls) if one.name in content}
+        known["also"] = tuple(known.get("also", ()))
+        if known.get("cheap"):
+            known["cheap"] = tuple(known["cheap"])
+        return cls(**known)
 
     def __post_init__(self) -> None:
         Section.__post_init__(self)

@@ -97,6 +97,15 @@ class Objective:
                     return row[name]
         return 0.0 if self.linear else 1.0
 
+    def to_json(self) -> Any:
+        """Give what `read` reads; None for the plain one."""
+        if self.accuracy:
+            return "accuracy"
+        if self.plain:
+            return None
+        rows = {label: dict(row) for label, row in self.weights.items()}
+        return {"cost": rows} if self.linear else rows
+
     def identity(self) -> Any:
         """Give what tells two objectives apart, as JSON; None for the plain one."""
         if self.accuracy:

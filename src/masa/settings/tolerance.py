@@ -62,7 +62,8 @@ class Tolerance:
             if kind == "cost":
                 parts.append(f"{limit:g} of the cost of mistakes")
             else:
-                parts.append(f"{100 * limit:g} points of {IN_WORDS.get(kind, kind)}")
+                points = "1 point" if limit == 0.01 else f"{100 * limit:g} points"
+                parts.append(f"{points} of {IN_WORDS.get(kind, kind)}")
         return ", ".join(parts)
 
     def to_json(self) -> "float | dict[str, float]":

@@ -61,6 +61,28 @@ class Run:
     comparable: dict[str, Any]
     result: dict[str, Any] | None
 
+    def to_dict(self, *, is_baseline: bool) -> dict[str, Any]:
+        """Return what `masa history --json` prints of it."""
+        result = self.result or {}
+        accuracy = result.get("accuracy")
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "name": self.name,
+            "created": self.created,
+            "finished": self.finished,
+            "stopped": self.stopped,
+            "baseline": is_baseline,
+            "verdict": result.get("verdict"),
+            "direction": result.get("direction"),
+            "moved": result.get("moved"),
+            "accuracy": accuracy["new"] if isinstance(accuracy, dict) else accuracy,
+            "queries": result.get("queries"),
+            "answers": result.get("answers"),
+            "cost": result.get("cost"),
+            "seed": self.seed,
+        }
+
     @property
     def seed(self) -> int:
         """The seed of its choice of items: what the command named, or what was drawn for it."""
@@ -299,9 +321,25 @@ def asked_lately(store: Store, name: str, *, before: int | None = None) -> Ints:
         return np.unique(np.array(list(found), np.int64))
 
 
-def runs(store: Store, *, most: int = 50) -> list[Run]:
-    """Return the newest runs, the newest last, without those that `damaged_runs` names."""
+def runs(
+    store: Store,
+    *,
+    most: int = 50,
+    name: str | None = None,
+    kind: str | None = None,
+    since: str | None = None,
+) -> list[Run]:
+    """Return the newest runs, the newest last, without those that `damaged_runs` names.
+
+    Of a name, of a kind, and begun at a time or later (in ISO 8601), where these are given.
+    """
     newest = sql.select(run).where(is_whole(run)).order_by(run.c.id.desc()).limit(most)
+    if name is not None:
+        newest = newest.where(run.c.name == name)
+    if kind is not None:
+        newest = newest.where(run.c.kind == kind)
+    if since is not None:
+        newest = newest.where(run.c.created >= since)
     with store.begin() as connection:
         rows = connection.execute(newest).all()
     return [Run(*row) for row in reversed(rows)]

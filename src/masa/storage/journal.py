@@ -45,6 +45,8 @@ class RecordedAnswer:
     """the answer in the API's words, where answers are kept"""
     sent: float = 0.0
     """when it was asked for, in seconds since 1970"""
+    ended: float = 0.0
+    """when the answer came"""
 
 
 @dataclass(slots=True)
@@ -107,6 +109,7 @@ def past(store: Store, run: int) -> Past:
                 unread,
                 row.said,
                 row.sent,
+                row.ended or 0.0,
             )
             if row.repeat:
                 found.repeats[row.item] = answer

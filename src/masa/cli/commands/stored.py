@@ -1,14 +1,23 @@
-"""Commands about the runs in a store: accept, report, history."""
+"""Commands about the runs in a store: accept, report, answers, history."""
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from masa.cli.options import JSON, QUIET, RUN, Given, command, only, own
 from masa.cli.output import print_json, say, show
 from masa.errors import UsageError
-from masa.settings.kinds import whole
+from masa.settings.kinds import flag, one_of, text, whole
+from masa.settings.run import FILE
+
+if TYPE_CHECKING:
+    from masa.runs.finished import Finished
 
 NUMBER = own("", "run", whole("RUN", 0), "Number of a run.", required=True, argument=True)
+ANY_NUMBER = own("", "run", whole("RUN", 0), "Number of a run; the latest without.", argument=True)
 STORE = only(RUN, "config store")
+
+KINDS = ("text", "json", "html", "markdown", "junit", "csv", "svg", "png", "bundle")
 
 
 def _store(given: Given) -> Path:
@@ -37,51 +46,172 @@ def accept(given: Given) -> None:
     say(given, notes)
 
 
-@command(NUMBER, STORE, JSON)
+@command(
+    ANY_NUMBER,
+    STORE,
+    own(
+        "Output",
+        "format",
+        one_of("FORMAT", *KINDS),
+        f"One of {', '.join(KINDS)}.",
+        default="by the ending of --output",
+    ),
+    own("Output", "output", FILE, "Write to this file instead of the terminal."),
+    own("Output", "texts", flag(), "Show the texts of changed items in files, too."),
+    JSON,
+    QUIET,
+)
 def report(given: Given) -> None:
-    """Show a finished assessment again. Asks nothing."""
-    from masa.records import Assessment
-    from masa.report import terminal
-    from masa.storage import history
-    from masa.storage.damage import readable
+    """Show a finished run again, as a text, a page, for a pull request, ... Asks nothing."""
+    from masa.report import formats
+
+    output, wanted = given.read("output"), given.read("format")
+    if given.as_json and (wanted or output):
+        raise UsageError("--json prints JSON", hint="leave it out, or give --format json alone")
+    kind = "json" if given.as_json else formats.chosen(wanted, output)
+    with_texts = "texts" in given or (kind == "text" and output is None)
+    found = _read_back(given, texts=with_texts)
+    if kind == "bundle":
+        _bundle(given, found.run.id, output)
+    elif kind in formats.PICTURES:
+        _picture(found, kind, output)
+    elif kind == "text":
+        _text(found, output)
+    elif output is not None:
+        formats.save(formats.written(found.result, kind), output)
+    else:
+        sys.stdout.write(formats.written(found.result, kind))
+    say(given, [*found.notes, *([f"wrote {output}"] if output is not None else [])])
+
+
+def _read_back(given: Given, *, texts: bool) -> "Finished":
+    from masa.runs import finished
     from masa.storage.store import opened_to_read
 
-    run = given.read("run")
     with opened_to_read(_store(given)) as store:
-        found = history.find(store, run)
-    if found.result is None:
-        raise UsageError(
-            f"run {run} is not finished",
-            hint="masa report shows finished runs; run its command again to finish it",
-        )
-    if found.kind not in ("assess", "compare"):
-        raise UsageError(
-            f"run {run} is a baseline", hint="masa report shows assessments and comparisons"
-        )
-    stored = {key: value for key, value in found.result.items() if key != "estimate"}
-    with readable(store.path, run):
-        shown = terminal.assessment(Assessment.from_dict(found.result))
-    show(given, stored, shown)
+        run = finished.find(store, given.read("run"))
+        if run.kind not in finished.JUDGED:
+            return finished.read_back(store, run, None)
+        data, notes = finished.data_at_hand(given.read("config"))
+        return finished.read_back(store, run, data, texts=texts, notes=notes)
 
 
-@command(STORE, JSON)
+def _text(found: "Finished", output: Path | None) -> None:
+    from masa.records import Baseline
+    from masa.report import formats, terminal
+
+    result = found.result
+    picture = (
+        terminal.baseline(result) if isinstance(result, Baseline) else terminal.assessment(result)
+    )
+    if output is None:
+        terminal.show(picture)
+    else:
+        formats.save(terminal.as_text(picture), output)
+
+
+def _picture(found: "Finished", kind: str, output: Path | None) -> None:
+    from masa.records import Assessment
+    from masa.report import chart
+
+    if output is None:
+        raise UsageError(f"a picture as {kind} needs a file", hint="give --output FILE")
+    if not isinstance(found.result, Assessment):
+        raise UsageError("a baseline has no change to draw", hint="report an assessment")
+    chart.check(output)
+    chart.save(chart.shift(found.result), output)
+
+
+def _bundle(given: Given, run: int, output: Path | None) -> None:
+    from masa.runs.bundle import save
+
+    if output is None:
+        raise UsageError("a bundle needs a file", hint="give --output FILE.zip")
+    save(_store(given), run, output, config=given.read("config"), words="texts" in given)
+
+
+@command(
+    ANY_NUMBER,
+    STORE,
+    own(
+        "Output",
+        "output",
+        FILE,
+        "Write to this file: .csv, .jsonl or .parquet.",
+        default="CSV, printed",
+    ),
+    own("Output", "texts", flag(), "Add the input columns, where the data is at hand."),
+    JSON,
+    QUIET,
+)
+def answers(given: Given) -> None:
+    """Show everything that was paid for in a run: a row for each answer. Asks nothing."""
+    from masa.report import listed
+    from masa.runs import finished
+    from masa.storage.store import opened_to_read
+
+    with opened_to_read(_store(given)) as store:
+        run = finished.any_run(store, given.read("run"))
+        data, notes = finished.data_at_hand(given.read("config"))
+        table, more = finished.answers_of(store, run, data, texts="texts" in given)
+    output = given.read("output")
+    if output is not None:
+        listed.save_answers(table, output)
+        notes += (f"wrote {len(table):,} answers to {output}",)
+    elif given.as_json:
+        print_json({"run": table.run, "answers": list(table.records())})
+    else:
+        sys.stdout.write(listed.answers(table, "csv"))
+    say(given, [*notes, *more])
+
+
+@command(
+    own("Run", "name", text("NAME"), "Only runs of this name."),
+    own(
+        "Run",
+        "kind",
+        one_of("KIND", "assess", "baseline", "import", "compare"),
+        "Only runs of this kind.",
+    ),
+    own("Run", "since", text("DATE"), "Only runs that began on this day or later: 2026-11-20."),
+    own("Run", "most", whole("N", 1), "The newest N runs.", default="50"),
+    STORE,
+    JSON,
+)
 def history(given: Given) -> None:
-    """List the runs and which is the baseline."""
+    """List the runs, what came of them, and which is the baseline."""
     from masa.report import terminal
+    from masa.runs.past_runs import listed
     from masa.storage import history as past
     from masa.storage.store import opened_to_read
 
     with opened_to_read(_store(given)) as store:
-        runs = past.runs(store)
+        runs, baselines = listed(
+            store,
+            name=given.read("name"),
+            kind=given.read("kind"),
+            since=given.read("since"),
+            most=given.read("most", 50),
+        )
         damaged = past.damaged_runs(store)
-        current = [past.current(store, name) for name in past.names(store)]
-    baselines = {run.id for run in current if run is not None}
-    keys = ("id", "kind", "name", "created", "finished", "stopped")
-    listed = [
-        {**{key: getattr(run, key) for key in keys}, "baseline": run.id in baselines}
-        for run in runs
-    ]
-    show(given, {"runs": listed, "damaged": damaged}, terminal.runs(runs, baselines))
+    told = [one.to_dict(is_baseline=one.id in baselines) for one in runs]
+    show(given, {"runs": told, "damaged": damaged}, terminal.runs(runs, baselines))
     if damaged:
         names = ", ".join(map(str, damaged))
         say(given, [f"runs that were edited or damaged, and cannot be read: {names}"])
+
+
+@command(
+    own(
+        "", "bundle", FILE, "What masa report --format bundle wrote.", required=True, argument=True
+    ),
+    JSON,
+)
+def verify(given: Given) -> int:
+    """Compute the result in an evidence bundle again, offline. Exit code 1 where it differs."""
+    from masa.report import terminal
+    from masa.runs.verify import verify as run
+
+    found = run(given.read("bundle"))
+    show(given, found.to_dict(), terminal.verified(found.to_dict()))
+    return found.exit_code

@@ -1,0 +1,126 @@
+"""A finished run, read back with everything that is at hand: nothing is asked."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from masa.data.dataset import Dataset
+from masa.errors import MasaError, UsageError
+from masa.records import ERROR, AnswerTable, Assessment, Baseline, ChangedItem
+from masa.runs import answers
+from masa.runs.answers import OldAnswers
+from masa.runs.config import FILE, Config
+from masa.runs.task import labelled_data
+from masa.storage import history, journal
+from masa.storage.damage import readable
+from masa.storage.history import Run
+from masa.storage.store import Store
+
+JUDGED = ("assess", "compare")
+"""The kinds of runs that have a verdict."""
+
+LONGEST_TEXT = 300
+"""The most characters of a text that a report shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A finished run and its result."""
+
+    run: Run
+    result: "Assessment | Baseline"
+    notes: tuple[str, ...] = ()
+    """what could not be had, and why"""
+
+
+def find(store: Store, number: int | None) -> Run:
+    """Find a finished run: the one of this number, or the latest."""
+    if number is None:
+        ended = [run for run in history.runs(store) if run.finished and run.result]
+        if not ended:
+            raise UsageError(
+                f"no run in {store.path} is finished", hint="masa assess or masa baseline makes one"
+            )
+        return ended[-1]
+    found = history.find(store, number)
+    if found.result is None:
+        raise UsageError(
+            f"run {number} is not finished",
+            hint="masa report shows finished runs; run its command again to finish it",
+        )
+    return found
+
+
+def data_at_hand(config: Path | None) -> tuple[Dataset | None, tuple[str, ...]]:
+    """Read the data that a configuration names, where there is one; else say why not."""
+    if config is None and not FILE.is_file():
+        return None, ("items are not named: there is no masa.toml that says where the data is",)
+    try:
+        return labelled_data(Config.load(config)), ()
+    except MasaError as exc:
+        if config is not None:
+            raise
+        return None, (f"items are not named: {exc.message}",)
+
+
+def any_run(store: Store, number: int | None) -> Run:
+    """Find a run that may be unfinished: the one of this number, or the latest."""
+    if number is not None:
+        return history.find(store, number)
+    known = history.runs(store, most=1)
+    if not known:
+        raise UsageError(f"there is no run in {store.path}", hint="masa assess makes one")
+    return known[-1]
+
+
+def read_back(
+    store: Store,
+    run: Run,
+    data: Dataset | None,
+    *,
+    texts: bool = False,
+    notes: tuple[str, ...] = (),
+) -> Finished:
+    """Read a finished run, with its answers and, where the data is at hand, what they are about."""
+    result = run.result or {}
+    with readable(store.path, run.id):
+        if run.kind not in JUDGED:
+            return Finished(run, Baseline.from_dict(result))
+        found = Assessment.from_dict(result)
+    table, more = answers_of(store, run, data, texts=texts)
+    full = replace(found, table=table, changed_items=changed_items(table))
+    return Finished(run, full, (*notes, *more))
+
+
+def answers_of(
+    store: Store, run: Run, data: Dataset | None, *, texts: bool = False
+) -> tuple[AnswerTable, tuple[str, ...]]:
+    """Give the answers of a run, and what about them could not be had."""
+    past = journal.past(store, run.id)
+    notes: tuple[str, ...] = ()
+    if data is not None and past.answers and answers.missing(data, past) == len(past.answers):
+        data, notes = None, ("items are not named: the data of masa.toml has none of them",)
+    old = _old(store, run, data)
+    priced = (run.result or {}).get("cost") is not None or past.money > 0
+    return answers.table(run.id, past, old, data, priced=priced, inputs=texts), notes
+
+
+def _old(store: Store, run: Run, data: Dataset | None) -> OldAnswers:
+    """Give the old answers: a column of the data, or those of the runs before."""
+    column = run.settings.get("old")
+    if column and data is not None and column in data.predictions:
+        return OldAnswers.of_column(data, column, run.settings.get("old_confidence"))
+    return OldAnswers.stored(store, run)
+
+
+def changed_items(table: AnswerTable) -> tuple[ChangedItem, ...]:
+    """Give the items whose answers changed, as far as it is known which they are."""
+    shown = next(iter(table.inputs.values()), None)
+    columns = [table.columns[name] for name in ("item", "label", "old", "new", "changed", "repeat")]
+    found = []
+    for place, (item, label, old, new, changed, repeat) in enumerate(zip(*columns, strict=True)):
+        if changed and item is not None and not repeat and ERROR not in (old, new):
+            text = "" if shown is None else " ".join(shown[place].split())
+            if len(text) > LONGEST_TEXT:
+                text = text[: LONGEST_TEXT - 1] + "\u2026"
+            found.append(ChangedItem(item, label, old, new, text))
+    return tuple(found)
