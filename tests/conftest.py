@@ -21,7 +21,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 def one_seed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the same items in every run of a test, unless it is about runs that differ."""
     if request.node.get_closest_marker("new_seeds") is None:
-        monkeypatch.setattr("masa.runs.assess.new_seed", lambda: 0)
+        monkeypatch.setattr("masa.runs.case.new_seed", lambda: 0)
 
 
 @pytest.fixture(scope="session")

@@ -136,7 +136,7 @@ def test_the_command_takes_it_all(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert min(interval["high"] for interval in told["intervals"]["recall"].values()) < -0.03
     assert main([*common, "--fail-on", "worse"]) == 1
     shown = capsys.readouterr().out
-    assert "Change by label (simultaneous 95% intervals)" in shown
+    assert "Change by label, in points (simultaneous 95% intervals)" in shown
     assert "Share of all answers that differ" in shown
     assert main([*common, "--tolerance", "taste=1"]) == 2
     assert "no tolerance on 'taste'" in capsys.readouterr().err

@@ -56,7 +56,8 @@ def test_a_tolerance_on_answers_judges_how_many_differ() -> None:
     assert (few.verdict, few.direction, few.exit_code) == ("changed", None, 1)
     many = assessed(data, budget=400, tolerance="answers=40%")
     assert many.verdict == "unchanged"
-    assert shown(few).startswith("CHANGED  right answers")
+    assert shown(few).startswith("CHANGED  answers that differ 21.1%, between 17.6% and 25.1%")
+    assert "Right answers 49.6% -> 50.3%" in shown(few)
 
 
 @pytest.mark.parametrize("budget", [1, 4, 20])

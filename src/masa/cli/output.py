@@ -61,9 +61,8 @@ def running(given: "Given", *, calculates: bool = False) -> "Iterator[Progress |
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("reading", total=1.0)
-        yield lambda what, done: shown.update(task, description=what, completed=done)
+    from masa.report.progress import bar
+
+    with bar(Console(stderr=True)) as progress:
+        yield progress

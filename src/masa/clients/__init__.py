@@ -187,11 +187,25 @@ class Function:
     columns: Sequence[str] = ()
     priced = False
 
-    def __init__(self, function: Callable[[Item], Any], *, name: str = "") -> None:
-        from masa.clients.python import caller
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str = "",
+        batch: int = 1,
+        close: Callable[[], Any] | None = None,
+    ) -> None:
+        """Take a function of an item or, with batch above 1, of a list of so many at most.
 
-        self._call: Callable[[Item], Awaitable[Reply]] = caller(function)
+        close is called, and awaited if it can be, once nothing more is asked.
+        """
+        from masa.clients.python import batch_caller, caller
+
+        self._call: Callable[[Item], Awaitable[Reply]] = (
+            caller(function) if batch == 1 else batch_caller(function, batch)
+        )
         self._name = name or identity(function)
+        self._close = close
 
     def price(self, _: Item) -> int:
         """Return 0: the price is not known."""
@@ -206,4 +220,8 @@ class Function:
         return await self._call(item)
 
     async def close(self) -> None:
-        """Do nothing: there are no connections."""
+        """Call what was given to be called at the end."""
+        if self._close is not None:
+            done = self._close()
+            if inspect.isawaitable(done):
+                await done

@@ -89,11 +89,26 @@ class Python:
 
     async def _ask_together(self, items: list[Item]) -> list[Reply | CallError]:
         """Call the function with a batch; return one reply or error per item."""
-        answers = await _called(self._function, [_shown(item) for item in items])
-        is_list = isinstance(answers, Sequence) and not isinstance(answers, str)
-        if not is_list or len(answers) != len(items):
-            raise Rejected("the function did not return a list with one answer per item")
-        return [_reply_or_error(answer) for answer in answers]
+        return await _together(self._function, items)
+
+
+async def _together(function: Callable[..., Any], items: list[Item]) -> list[Reply | CallError]:
+    """Call a function with a batch; return one reply or error per item."""
+    answers = await _called(function, [_shown(item) for item in items])
+    is_list = isinstance(answers, Sequence) and not isinstance(answers, str)
+    if not is_list or len(answers) != len(items):
+        raise Rejected("the function did not return a list with one answer per item")
+    return [_reply_or_error(answer) for answer in answers]
+
+
+def batch_caller(function: Callable[..., Any], batch: int) -> Callable[[Item], Awaitable[Reply]]:
+    """Turn a function of a list of items into one that is awaited and returns a reply."""
+
+    async def ask(items: list[Item]) -> list[Reply | CallError]:
+        return await _together(function, items)
+
+    gathered = Together(ask, batch)
+    return gathered.ask
 
 
 def caller(function: Callable[..., Any]) -> Callable[[Item], Awaitable[Reply]]:

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from masa.data.files import Inputs, Table
+from masa.data.frames import opened
 from masa.errors import DataError
 from masa.records import (
     INVALID,
@@ -25,6 +26,9 @@ from masa.records import (
     Item,
     in_order,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_LABELS = 1_000
 MAX_PREDICTIONS = 10_000
@@ -224,7 +228,7 @@ class Dataset:
 
 
 def read(
-    source: str | Path | Table,
+    source: "str | Path | Table | pd.DataFrame",
     *,
     label: str,
     id: str | None = None,
@@ -236,22 +240,20 @@ def read(
     inputs: Iterable[str] = (),
     unlabelled: bool = False,
 ) -> Dataset:
-    """Read a CSV, JSON-lines or Parquet file, a glob of them or a folder, and check the values.
+    """Read CSV, JSON-lines or Parquet files, or a DataFrame, and check the values.
 
     Labels and predictions are compared as text. A missing prediction counts as an answer that
     could not be read. With ids the items are sorted by id; without, they keep the order of the
     rows. Rows without a label are refused, unless `unlabelled` keeps them: they only help to tell
     whether anything changed.
     """
-    table = source
-    if not isinstance(table, Table):
-        table = Table.open(table)
     answers = _distinct(predictions)
     shown = _distinct(inputs)
     more_numbers = _distinct(numbers)
     required = _distinct((label, id, group))
     as_written = _distinct((difficulty, cost, *more_numbers, *shown))
-    with table.load(texts=_distinct((*required, *answers)), numbers=as_written, id=id) as rows:
+    texts = _distinct((*required, *answers))
+    with opened(source) as table, table.load(texts=texts, numbers=as_written, id=id) as rows:
         for name in required:
             if name != label:
                 rows.refuse_missing(name)

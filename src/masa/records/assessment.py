@@ -12,6 +12,7 @@ from masa.records.answers import AnswerTable, changed_how
 from masa.records.course import LabelQueries, Made, Step
 from masa.records.items import ERROR, INVALID
 from masa.records.matrix import Interval, Matrix, Shift, StratumReport
+from masa.records.shown import Shown
 from masa.records.types import Floats
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assessment:
+class Assessment(Shown):
     """One run, from budget to verdict."""
 
     run: int
@@ -296,6 +297,15 @@ class Assessment:
                 hint="run the same command again to resume the run",
             )
         return self.shift.delta
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return all answers that were paid for, one row each."""
+        if self.table is None:
+            raise DataError(
+                f"the answers of run {self.run} are not at hand",
+                hint="masa answers RUN has those of a stored run",
+            )
+        return self.table.to_frame()
 
     def __repr__(self) -> str:
         return f"<Assessment {self.run}: {self.summary()}>"

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from masa.records.matrix import Interval, Matrix
+from masa.records.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Baseline:
+class Baseline(Shown):
     """What an API answers on some data, and what that cost."""
 
     run: int
@@ -33,6 +34,10 @@ class Baseline:
     """money above the budget, where calls cost more than was reserved for them"""
     unread: Mapping[str, int] = field(default_factory=dict)
     """answers that cannot be read as a label, by the reason"""
+
+    def __repr__(self) -> str:
+        right = "" if self.matrix is None else f", right answers {self.matrix.accuracy:.1%}"
+        return f"<Baseline {self.run}: {self.answers:,} of {self.items:,} items{right}>"
 
     @property
     def complete(self) -> bool:

@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from masa.records.replay import Replay
+from masa.records.shown import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Buys:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Forecast:
+class Forecast(Shown):
     """What a precision costs and what a budget buys, before anything is spent."""
 
     items: int
@@ -73,6 +77,20 @@ class Forecast:
     replay: Replay | None
     """what was simulated; None in a forecast that is not whole yet"""
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Forecast for {self.items:,} items if {self.changed:.2%} of the answers changed>"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the queries and money for each precision, one row for each method."""
+        import pandas as pd
+
+        rows = [
+            {"error": cost.error, "method": method, **self._spent(queries)}
+            for cost in self.costs
+            for method, queries in cost.queries.items()
+        ]
+        return pd.DataFrame(rows)
 
     def money(self, queries: int | None) -> float | None:
         """Return what queries cost."""

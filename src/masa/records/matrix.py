@@ -8,6 +8,7 @@ import numpy as np
 
 from masa.errors import DataError
 from masa.records.items import UNLABELLED, in_order
+from masa.records.shown import Shown
 from masa.records.types import Codes, Floats, Ints
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Matrix:
+class Matrix(Shown):
     """A confusion matrix: the share of each pair of label and prediction in all of the data.
 
     >>> values = np.array([[0.4, 0.1, 0.0], [0.1, 0.3, 0.1]])
@@ -82,6 +83,18 @@ class Matrix:
             label: _ratio(share, totals.get(label, 0.0)) for label, share in self.correct.items()
         }
 
+    def __repr__(self) -> str:
+        return (
+            f"<Matrix {len(self.labels)} x {len(self.predictions)}: "
+            f"right answers {self.accuracy:.1%}>"
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return it as a table, labels by predictions."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, index=list(self.labels), columns=list(self.predictions))
+
     def on(self, predictions: tuple[str, ...]) -> "Matrix":
         """Return the same matrix with these columns, which must include all that are not zero."""
         column = {name: j for j, name in enumerate(predictions)}
@@ -127,7 +140,7 @@ class StratumReport:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shift:
+class Shift(Shown):
     """How an API changed: the new confusion matrix and the old one."""
 
     old: Matrix
@@ -154,11 +167,15 @@ class Shift:
     @property
     def delta(self) -> "pd.DataFrame":
         """New minus old as a table, labels by predictions."""
-        import pandas as pd
+        return self.to_frame()
 
-        return pd.DataFrame(
-            self.values, index=list(self.new.labels), columns=list(self.new.predictions)
-        )
+    def to_frame(self) -> "pd.DataFrame":
+        """Return new minus old as a table, labels by predictions."""
+        return Matrix(self.new.labels, self.new.predictions, self.values).to_frame()
+
+    def __repr__(self) -> str:
+        old, new = self.accuracy.old, self.accuracy.new
+        return f"<Shift of {len(self.new.labels)} labels: right answers {old:.1%} -> {new:.1%}>"
 
     @property
     def norm(self) -> float:

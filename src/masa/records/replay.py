@@ -1,9 +1,13 @@
 """The results of many assessments on recorded answers."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from masa.records.matrix import Shift
+from masa.records.shown import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Replay:
+class Replay(Shown):
     """Many assessments on recorded predictions."""
 
     items: int
@@ -123,6 +127,29 @@ class Replay:
     groups: tuple[str, ...] = ()
     method_notes: tuple[str, ...] = ()
     """those of the notes that say which method auto is, and why"""
+
+    def __repr__(self) -> str:
+        methods = ", ".join(curve.method for curve in self.curves)
+        return f"<Replay of {self.items:,} items, {self.runs:,} runs: {methods}>"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the error of each method at each budget, one row each."""
+        import pandas as pd
+
+        rows = [
+            {
+                "method": curve.method,
+                "queries": queries,
+                "root_mean_squared_error": error,
+                "error_quantile": quantile,
+                "queries_for_target": curve.queries_for_target,
+            }
+            for curve in self.curves
+            for queries, error, quantile in zip(
+                curve.queries, curve.root_mean_squared_error, curve.error_quantile, strict=True
+            )
+        ]
+        return pd.DataFrame(rows)
 
     def saving(self, method: str, against: str) -> float | None:
         """Return the share of the queries for the target that a method saves against another.

@@ -14,7 +14,7 @@ from masa.data.cheap_model import CHEAP, CHEAP_CONFIDENCE, helped
 from masa.data.dataset import Dataset, read
 from masa.data.difficulty import beside, choose
 from masa.data.features import Words
-from masa.data.files import Table
+from masa.data.frames import opened
 from masa.data.strata import Strata, mixed
 from masa.errors import UsageError
 from masa.inference.counts import true_matrix
@@ -137,36 +137,38 @@ class RecordedCase:
 
 
 def read_recorded(
-    source: "str | Path", columns: RecordedColumns, *, progress: Progress | None = None
+    source: Any, columns: RecordedColumns, *, progress: Progress | None = None
 ) -> RecordedCase:
     """Read recorded answers from a file.
 
     The difficulty is a column, else the confidence of the old answers, else there is one level.
     """
-    table = Table.open(source)
-    found = choose(
-        table.columns,
-        difficulty=columns.difficulty,
-        old=columns.old,
-        old_confidence=columns.old_confidence,
-    )
-    old_confidence = beside(table.columns, columns.old, columns.old_confidence)
-    new_confidence = None
-    if old_confidence is not None:
-        new_confidence = beside(table.columns, columns.new, columns.new_confidence)
-    predictions = [name for name in (columns.old, columns.new, *columns.also) if name is not None]
-    numbers = [name for name in (old_confidence, new_confidence) if name is not None]
-    data = read(
-        table,
-        label=columns.label,
-        id=columns.id,
-        predictions=predictions,
-        difficulty=found.column,
-        cost=columns.cost,
-        group=columns.group,
-        numbers=numbers,
-        inputs=() if columns.text is None else (columns.text,),
-    )
+    with opened(source) as table:
+        found = choose(
+            table.columns,
+            difficulty=columns.difficulty,
+            old=columns.old,
+            old_confidence=columns.old_confidence,
+        )
+        old_confidence = beside(table.columns, columns.old, columns.old_confidence)
+        new_confidence = None
+        if old_confidence is not None:
+            new_confidence = beside(table.columns, columns.new, columns.new_confidence)
+        predictions = [
+            name for name in (columns.old, columns.new, *columns.also) if name is not None
+        ]
+        numbers = [name for name in (old_confidence, new_confidence) if name is not None]
+        data = read(
+            table,
+            label=columns.label,
+            id=columns.id,
+            predictions=predictions,
+            difficulty=found.column,
+            cost=columns.cost,
+            group=columns.group,
+            numbers=numbers,
+            inputs=() if columns.text is None else (columns.text,),
+        )
     if found.column is not None and _belongs_to(found.column, columns.new):
         note = (
             f"{found.column!r} comes with the answers of {columns.new!r}: "

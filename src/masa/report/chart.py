@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from masa.errors import MissingPackageError, UsageError
-from masa.records import Assessment, Curve, Replay, Shift
+from masa.records import Assessment, Curve, Matrix, Replay, Shift
 from masa.report.words import percent
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ STYLE = {
 """Colours by Okabe and Ito, which colour-blind readers can distinguish too."""
 
 OTHER_METHODS = "#000000"
+
+WIDE, HIGH = 44, 24
+"""The size of an entry of a matrix."""
 
 
 class ScriptSafe(json.JSONEncoder):
@@ -87,8 +90,7 @@ def shift(found: Assessment) -> "alt.LayerChart":
 
     change = _shift_of(found)
     base = alt.Chart(alt.InlineData(values=_entries(found, change))).encode(
-        x=alt.X("answer:N", sort=list(change.new.predictions), title="answer"),
-        y=alt.Y("label:N", sort=list(change.new.labels), title="label"),
+        **_sides(change.new),
         tooltip=[
             alt.Tooltip("label:N"),
             alt.Tooltip("answer:N"),
@@ -103,7 +105,18 @@ def shift(found: Assessment) -> "alt.LayerChart":
     words = base.mark_text(fontSize=10).encode(text=alt.Text("change:Q", format="+.1f"))
     layers: alt.LayerChart = squares + words
     title = f"{found.verdict.upper()}: change of the confusion matrix, in points of all items"
-    return layers.properties(title=title)
+    return layers.properties(title=title, width=alt.Step(WIDE), height=alt.Step(HIGH))
+
+
+def _sides(it: Matrix) -> dict[str, Any]:
+    """Give the two sides of a matrix, in its own order."""
+    import altair as alt
+
+    axis = alt.Axis(labelLimit=140)
+    return {
+        "x": alt.X("answer:N", sort=list(it.predictions), title="answer", axis=axis),
+        "y": alt.Y("label:N", sort=list(it.labels), title="label", axis=axis),
+    }
 
 
 def _entries(found: Assessment, change: Shift) -> list[dict[str, Any]]:
@@ -120,6 +133,27 @@ def _entries(found: Assessment, change: Shift) -> list[dict[str, Any]]:
             row = {"label": label, "answer": answer, "change": value}
             rows.append({**row, "low": low, "high": high, "worse": worse})
     return rows
+
+
+def matrix(found: "Shift | Matrix") -> "alt.LayerChart":
+    """Draw a matrix, or the change of one, in points of all items."""
+    import altair as alt
+
+    it = found.new if isinstance(found, Shift) else found
+    rows = [
+        {"label": label, "answer": answer, "points": 100 * float(found.values[i, j])}
+        for i, label in enumerate(it.labels)
+        for j, answer in enumerate(it.predictions)
+    ]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(**_sides(it))
+    scale = alt.Scale(scheme="greys")
+    if isinstance(found, Shift):
+        scale = alt.Scale(scheme="purplegreen", domainMid=0.0)
+    squares = base.mark_rect(opacity=0.7).encode(color=alt.Color("points:Q", scale=scale))
+    layers: alt.LayerChart = squares + base.mark_text(fontSize=10).encode(
+        text=alt.Text("points:Q", format=".1f")
+    )
+    return layers.properties(width=alt.Step(WIDE), height=alt.Step(HIGH))
 
 
 def intervals(found: Assessment) -> "alt.LayerChart":

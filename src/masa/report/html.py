@@ -15,7 +15,7 @@ from masa.report.words import percent, points
 from masa.settings import Tolerance
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 MOST_ACROSS = 40
 """A matrix with more labels or answers shows those that changed most."""
@@ -113,42 +113,60 @@ def assessment(found: Assessment, *, items: Sequence[ChangedItem] | None = None)
         "allocation": _allocation(found),
         "course": _course(found),
         "tolerance": Tolerance.read(found.tolerance).words,
-        **_matrices(found),
+        **matrices(found),
     }
-    return str(_template("assessment.html").render(page))
+    return template("assessment.html").render(page)
 
 
 def baseline(found: Baseline) -> str:
     """Write a baseline as a page."""
+    grids = grids_of(found.matrix)
+    page = {"found": found, "lines": lines_of(found), "grid": grids[0] if grids else None}
+    return template("baseline.html").render(page)
+
+
+def piece(title: str, inside: str) -> str:
+    """Make a page of a piece that is HTML already."""
+    from markupsafe import Markup
+
+    return template("piece.html").render(title=title, inside=Markup(inside))  # noqa: S704
+
+
+def lines_of(found: Baseline) -> list[str]:
+    """Tell a baseline in lines."""
     from masa.report.assessment import baseline as in_words
 
-    grid = None
-    if found.matrix is not None:
-        matrix = found.matrix
-        largest = max(float(matrix.values.max()), 1e-12)
-        grid = _plain_grid(
-            "What was answered", matrix, matrix.values, *_largest(matrix.values), largest
-        )
-    lines = str(in_words(found)).split("\n")
-    return str(_template("baseline.html").render(found=found, lines=lines, grid=grid))
+    return str(in_words(found)).split("\n")
 
 
-def _matrices(found: Assessment) -> dict[str, Any]:
+def grids_of(matrix: Matrix | None) -> tuple[Grid, ...]:
+    """Lay out one matrix, if there is one."""
+    if matrix is None:
+        return ()
+    largest = max(float(matrix.values.max()), 1e-12)
+    return (_plain_grid("What was answered", matrix, *_largest(matrix.values), largest),)
+
+
+def drawings_of(found: Assessment) -> list[str]:
+    """Draw the intervals that the verdict rests on."""
+    return [_drawn(one, found)["svg"] for one in judged(found)]
+
+
+def matrices(found: Assessment) -> dict[str, Any]:
     """Lay out the shift, the old and the new matrix, and the entries that surely changed."""
     shift, readings = found.shift, found.readings
     if shift is None:
         return {"grids": (), "entries": (), "more_entries": 0, "cut": False}
     rows, columns = _largest(shift.values)
-    largest = max(float(abs(shift.values).max()), 1e-12)
     low, high = (shift.values, shift.values) if readings is None else (readings.low, readings.high)
     entries = list(_entries(shift, low, high))
     top = max(float(shift.old.values.max()), float(shift.new.values.max()), 1e-12)
     names = [f"{side[:1].upper()}{side[1:]}" for side in found.sides]
     return {
         "grids": (
-            _shift_grid(shift, low, high, rows, columns, largest),
-            _plain_grid(names[0], shift.old, shift.old.values, rows, columns, top),
-            _plain_grid(names[1], shift.new, shift.new.values, rows, columns, top),
+            grid_of_shift(shift, low, high),
+            _plain_grid(names[0], shift.old, rows, columns, top),
+            _plain_grid(names[1], shift.new, rows, columns, top),
         ),
         "entries": entries[:MOST_ENTRIES],
         "more_entries": max(0, len(entries) - MOST_ENTRIES),
@@ -169,14 +187,10 @@ def _digits(largest: float) -> int:
     return 1 + sum(100 * largest < limit for limit in (1.0, 0.1))
 
 
-def _shift_grid(
-    shift: Shift,
-    low: Floats,
-    high: Floats,
-    rows: list[int],
-    columns: list[int],
-    largest: float,
-) -> Grid:
+def grid_of_shift(shift: Shift, low: Floats, high: Floats) -> Grid:
+    """Lay out a shift and the ends of the intervals of its entries (L, P)."""
+    rows, columns = _largest(shift.values)
+    largest = max(float(abs(shift.values).max()), 1e-12)
     labels, answers = shift.new.labels, shift.new.predictions
     digits = _digits(largest)
 
@@ -200,8 +214,9 @@ def _shift_grid(
 
 
 def _plain_grid(
-    title: str, matrix: Matrix, values: Floats, rows: list[int], columns: list[int], largest: float
+    title: str, matrix: Matrix, rows: list[int], columns: list[int], largest: float
 ) -> Grid:
+    values = matrix.values
     return Grid(
         title,
         tuple(matrix.predictions[j] for j in columns),
@@ -324,7 +339,8 @@ def _environment() -> "Environment":
     return made
 
 
-def _template(name: str) -> Any:
+def template(name: str) -> "Template":
+    """Give a template by its name."""
     return _environment().get_template(name)
 
 

@@ -4,6 +4,7 @@ Made from the facts in the records; nobody reads them back.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import isnan
 
 from masa.records import (
@@ -40,6 +41,9 @@ TOTAL_ERROR = (
 
 FEW_ANSWERS = 30
 """With fewer answers about a label, that is said."""
+
+LONGEST_NAME = 40
+"""The most characters of a label in a sentence."""
 
 MOST_NAMED = 6
 """The most labels that a sentence lists."""
@@ -175,8 +179,11 @@ def surprise(found: Assessment, one: Surprise) -> str:
     is_now = "is now"
     if not is_over_time(found):
         is_now = f"is, by {found.sides[1]},"
-    ends = _entry_ends(found, one)
-    return plain(one.told(is_now)) + (f" ({ends})" if ends else "")
+    ends, short = _entry_ends(found, one), one
+    label, prediction = brief(one.label, LONGEST_NAME), brief(one.prediction, LONGEST_NAME)
+    if (label == prediction) == (one.label == one.prediction):
+        short = replace(one, label=label, prediction=prediction)
+    return plain(short.told(is_now)) + (f" ({ends})" if ends else "")
 
 
 def _entry_ends(found: Assessment, one: Surprise) -> str:

@@ -1,7 +1,8 @@
 """Assess an API: what it answers now against what it answered before."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from masa.clients import Client, Function, check_items
 from masa.clients.replay import ReplayClient
@@ -13,6 +14,7 @@ from masa.inference.trial import Trial
 from masa.records import Assessment, Column, billionths
 from masa.runs.case import Case
 from masa.runs.conclude import conclude, weights
+from masa.runs.given import dataset
 from masa.runs.options import RunOptions, options
 from masa.runs.session import Session, Spending, Worked, ask, choose, claimed, costs_nothing
 from masa.runs.stored_baseline import find_baseline
@@ -22,11 +24,14 @@ from masa.storage import history, journal
 from masa.storage.history import Ending
 from masa.storage.store import opened
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Baseline = str | Column | int | None
 
 
 async def assess_async(
-    data: Dataset,
+    data: "Dataset | pd.DataFrame | str | Path",
     client: "Client | Callable[..., Any] | str",
     *,
     baseline: Baseline = None,
@@ -44,17 +49,19 @@ async def assess_async(
     is in queries, in money or both.
 
     Further keywords are the fields of `Settings` (`tolerance=0.02`), of `Limits` (`rate=5`) and of
-    `RunOptions` (`store=None`, `resume=3`, `progress=...`); they override settings and limits that
-    are given whole. Everything is journalled in the store, so that the same call resumes where it
-    was interrupted; `store=None` keeps nothing.
+    `RunOptions` (`store=None`, `resume=3`, `progress=...`, `batch=20`); they override settings and
+    limits that are given whole. A DataFrame or a file needs `label="COLUMN"`, and takes `id`,
+    `inputs`, `group` and `difficulty`, as `masa.read` does. Everything is journalled in the store,
+    so that the same call resumes where it was interrupted; `store=None` keeps nothing.
 
     >>> answers = {"old": ["no", "yes"] * 40, "new": ["no", "no"] * 40}
     >>> data = Dataset.of(["no", "yes"] * 40, predictions=answers)
     >>> assess(data, "replay:new", baseline="old", budget=80, store=None).verdict
     'changed'
     """
-    api = as_client(client, data)
+    data = dataset(data, given, baseline, client)
     chosen = options(settings, limits, **given)
+    api = as_client(client, data, chosen.run)
     spending = checked_spending(api, budget, money)
     check_items(api, data)
     _check_canary(chosen.settings.canary, spending)
@@ -136,7 +143,9 @@ async def _work(session: Session, case: Case, trial: Trial, sides: tuple[str, st
     return result
 
 
-def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Client:
+def as_client(
+    client: "Client | Callable[..., Any] | str", data: Dataset, run: RunOptions | None = None
+) -> Client:
     """Take a client, a function, or the name of a column of recorded predictions."""
     if isinstance(client, str):
         kind, _, column = client.partition(":")
@@ -147,7 +156,11 @@ def as_client(client: "Client | Callable[..., Any] | str", data: Dataset) -> Cli
                 hint=f"give a function, or one of {known or 'no columns'}",
             )
         return ReplayClient(data.predictions[column], rows=data.rows)
-    return client if isinstance(client, Client) else Function(client)
+    if isinstance(client, Client):
+        return client
+    if run is None:
+        return Function(client)
+    return Function(client, batch=run.batch, close=run.close)
 
 
 def checked_spending(client: Client, budget: int | None, money: "float | str | None") -> Spending:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from masa.records import ERROR, Answer, Baseline, Column, Floats, Query, amount
 from masa.runs import unread
 from masa.runs.assess import as_client, checked_spending, tell_first
 from masa.runs.conclude import odd_answers
+from masa.runs.given import dataset
 from masa.runs.journalled import keys, places
 from masa.runs.options import options
 from masa.runs.session import Session, Spending, Worked, ask, choose, claimed
@@ -34,9 +36,12 @@ from masa.storage.history import Draft, Ending, Run
 from masa.storage.journal import Past
 from masa.storage.store import Store, opened
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 async def baseline_async(
-    data: Dataset,
+    data: "Dataset | pd.DataFrame | str | Path",
     client: "Client | Callable[..., Any] | str",
     *,
     budget: int | None = None,
@@ -59,8 +64,9 @@ async def baseline_async(
     >>> baseline(data, "replay:api", store=None).matrix.accuracy
     0.5
     """
-    api = as_client(client, data)
+    data = dataset(data, given, client)
     chosen = options(None, limits, **given)
+    api = as_client(client, data, chosen.run)
     if refresh:
         budget = min(refresh + repeat, budget or refresh + repeat)
     spending = checked_spending(api, budget, money)

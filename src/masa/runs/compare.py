@@ -3,7 +3,8 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from masa.records import (
 from masa.runs import answers, course, unread
 from masa.runs.assess import as_client, assess_async, checked_spending
 from masa.runs.conclude import MOST_ITEMS
+from masa.runs.given import dataset
 from masa.runs.journalled import asked, keys, places, version
 from masa.runs.options import Options, options
 from masa.runs.session import Session, Spending, Worked, ask, choose, claimed
@@ -42,9 +44,12 @@ from masa.storage.history import Draft, Ending
 from masa.storage.journal import Past
 from masa.storage.store import Store, opened
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 async def compare_async(
-    data: Dataset,
+    data: "Dataset | pd.DataFrame | str | Path",
     a: "Client | Callable[..., Any] | str | Column",
     b: "Client | Callable[..., Any] | str",
     *,
@@ -66,6 +71,7 @@ async def compare_async(
     >>> round(compare(data, "replay:one", "replay:other", store=None).accuracy_change.high, 6)
     -0.5
     """
+    data = dataset(data, given, a, b)
     if isinstance(a, str) and a.startswith("replay:"):
         a = data.predictions.get(a.removeprefix("replay:"), a)
     chosen = options(settings, limits, sides=sides, **given)
@@ -84,7 +90,7 @@ async def compare_async(
             limits=chosen.limits,
             **run,
         )
-    first, second = as_client(a, data), as_client(b, data)
+    first, second = (as_client(one, data, chosen.run) for one in (a, b))
     spending = checked_spending(first, budget, money)
     checked_spending(second, budget, money)
     for client in (first, second):

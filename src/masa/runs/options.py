@@ -21,6 +21,10 @@ class RunOptions(RunSettings):
     """whether Ctrl-C ends the run cleanly; for programs, not for libraries inside programs"""
     sides: tuple[str, str] = ("before", "now")
     """what is compared with what, in words"""
+    batch: int = 1
+    """how many items a function is given at once; with more than one it is given a list"""
+    close: Callable[[], Any] | None = None
+    """called once nothing more is asked of a function"""
 
 
 class Options(NamedTuple):

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from masa.replays.noticing import AskedUnchanged, smallest_beyond_noise, smalles
 from masa.runs.assess import as_client
 from masa.runs.case import cache, with_cheap_model
 from masa.runs.earlier_change import learned_from_run
+from masa.runs.given import dataset
 from masa.runs.options import options
 from masa.runs.session import costs_nothing
 from masa.runs.stored_baseline import find_baseline
@@ -34,6 +36,9 @@ from masa.settings.setting import known_names
 from masa.storage import history
 from masa.storage.history import Run
 from masa.storage.store import Store, opened
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 USUAL_SHARE = 0.03
 """The share of answers that is taken to change where nothing tells."""
@@ -59,7 +64,7 @@ RUNS_OF_GUESSES = 2
 
 
 def plan(
-    data: Dataset,
+    data: "Dataset | pd.DataFrame | str | Path",
     client: "Client | Callable[..., Any] | str",
     *,
     baseline: "str | Column | int | None" = None,
@@ -82,6 +87,7 @@ def plan(
     planned = {key: given.pop(key) for key in list(given) if key in known_names(PlanSettings)}
     asked_for = replace(wanted or PlanSettings(), **planned)
     chosen = options(settings, None, **given)
+    data = dataset(data, given, baseline, client)
     api = as_client(client, data)
     with opened(chosen.run.store) as store:
         data, old = find_baseline(

@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from masa.report.progress import bar, in_notebook, notebook_console
+
 P = ParamSpec("P")
 
 R = TypeVar("R")
@@ -17,7 +19,11 @@ def waiting(work: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
 
     @wraps(work)
     def wait(*args: P.args, **options: P.kwargs) -> R:
-        return finished(work(*args, **options))
+        if options.get("progress") is not None or not in_notebook():
+            return finished(work(*args, **options))
+        with bar(notebook_console()) as progress:
+            options["progress"] = progress
+            return finished(work(*args, **options))
 
     wait.__name__ = wait.__qualname__ = work.__name__.removesuffix("_async")
     return wait

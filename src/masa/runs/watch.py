@@ -12,6 +12,9 @@ from masa.runs.tries import Count
 SHOWN_EVERY = 0.3
 """Seconds between two reports of progress."""
 
+SMALLEST_SHOWN = 5e-5
+"""A smaller error is that of a run in which nothing has changed so far: it would say too much."""
+
 
 @dataclass(slots=True)
 class Watch:
@@ -51,8 +54,8 @@ class Watch:
         if self.priced and self.budget.spent_money:
             parts.append(money_text(self.budget.spent_money))
         error = self.error()
-        if error is not None:
-            parts.append(f"error about {100 * error:.2g}%")
+        if error is not None and error > SMALLEST_SHOWN:
+            parts.append(f"changes known to about {100 * error:.2g}%")
         parts.append(f"{(spent - self.spent_before) / max(now - self.began, 1e-9):.0f}/s")
         if self.count.last_trouble:
             parts.append(f"{self.count.last_trouble}, trying again")
