@@ -29,9 +29,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/live.py
 
-# What Debian has and pip has not: a program that speaks, for the tests of speech services.
+# What Debian has and pip has not: a program that speaks, for the tests of speech services, and a
+# browser, for those of pages.
 system:
-	@command -v espeak-ng >/dev/null || { apt-get update -qq && apt-get install -y -qq espeak-ng; }
+	@command -v espeak-ng >/dev/null && command -v chromium >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq espeak-ng chromium; }
 
 format: $(READY)
 	$(BIN)/ruff check --fix

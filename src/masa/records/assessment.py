@@ -25,6 +25,9 @@ Stopped = Literal["canary", "target", "decided", "budget", "exhausted", "interru
 SCHEMA = 2
 """The version of an assessment's JSON. Keys are only added within a version."""
 
+LONGEST_TEXT = 300
+"""The most characters of a changed item's text that are shown."""
+
 ENDS = ("estimate", "low", "high")
 """The JSON keys of an interval."""
 
@@ -323,6 +326,22 @@ class Assessment(Shown):
             return 0
         return {"unchanged": 0, "changed": 1}.get(self.verdict, 3)
 
+    @property
+    def all_changed_items(self) -> tuple[ChangedItem, ...]:
+        """All items whose answers changed, where the answers are at hand and items have names."""
+        if self.table is None or not any(self.table.columns["item"]):
+            return self.changed_items
+        shown = next(iter(self.table.inputs.values()), None)
+        names = ("item", "label", "old", "new", "repeat")
+        columns = [self.table.columns[name] for name in names]
+        found = []
+        for place, (item, label, old, new, repeat) in enumerate(zip(*columns, strict=True)):
+            known = item is not None and old is not None and not repeat
+            if known and old != new and ERROR not in (old, new):
+                text = "" if shown is None else _shortened(shown[place])
+                found.append(ChangedItem(item, label, old, new, text))
+        return tuple(found)
+
     def surprises(self, most: int = 5) -> list[Surprise]:
         """Return the entries that changed most beyond chance, the most certain first."""
         return list(self.surprising[:most])
@@ -460,6 +479,12 @@ class Assessment(Shown):
             "delta": shift.values.tolist(),
             "strata": [asdict(stratum) for stratum in shift.strata],
         }
+
+
+def _shortened(text: str) -> str:
+    """Write a text in one line, and not all of a long one."""
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "\u2026"
 
 
 def _item_to_dict(item: ChangedItem) -> dict[str, str]:

@@ -53,7 +53,7 @@ def assessment(found: Assessment) -> RenderableType:
         parts += [Text(""), heat_map(found.shift), *_examples(found)]
         if found.readings is not None:
             title = (
-                f"Change by label in points (simultaneous {percent(found.confidence)} intervals)"
+                f"Change by label, in points (simultaneous {percent(found.confidence)} intervals)"
             )
             rows = _by_label(found.shift, found.readings, before=brief(found.sides[0]))
             parts += [Text(f"\n{title}"), rows]

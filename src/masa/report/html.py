@@ -1,13 +1,13 @@
 """An assessment or a baseline as one page that opens anywhere: no script, nothing loaded."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from masa.records import Assessment, Baseline, ChangedItem, Floats, Interval, Matrix, Shift
+from masa.records import Assessment, Baseline, Floats, Interval, Matrix, Shift
 from masa.report import drawings, sentences
 from masa.report.drawings import Axis
 from masa.report.judged import Judged, judged
@@ -93,9 +93,9 @@ class Row:
         return self.change.low > -1.0 or self.change.high < 1.0
 
 
-def assessment(found: Assessment, *, items: Sequence[ChangedItem] | None = None) -> str:
-    """Write an assessment as a page; items are all changed ones, where they are at hand."""
-    shown = found.changed_items if items is None else items
+def assessment(found: Assessment) -> str:
+    """Write an assessment as a page."""
+    shown = found.all_changed_items
     worst_first = sorted(
         shown,
         key=lambda one: ("worse", "wrong both times", "better").index(

@@ -27,9 +27,9 @@ LONGEST = 60_000
 """The most characters: a comment on GitHub may have 65,536."""
 
 
-def assessment(found: Assessment, *, items: Sequence[ChangedItem] | None = None) -> str:
+def assessment(found: Assessment) -> str:
     """Write an assessment; sections only where there is something to say, details folded."""
-    shown = found.changed_items if items is None else items
+    shown = found.all_changed_items
     name = "" if found.made is None else f"{escaped(found.made.name)}, "
     lines = [
         f"> [!{ALERTS[sentences.tone(found)]}]",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from masa.data.dataset import Dataset
 from masa.errors import MasaError, UsageError
-from masa.records import ERROR, AnswerTable, Assessment, Baseline, ChangedItem
+from masa.records import AnswerTable, Assessment, Baseline
 from masa.runs import answers
 from masa.runs.answers import OldAnswers
 from masa.runs.config import FILE, Config
@@ -17,9 +17,6 @@ from masa.storage.store import Store
 
 JUDGED = ("assess", "compare")
 """The kinds of runs that have a verdict."""
-
-LONGEST_TEXT = 300
-"""The most characters of a text that a report shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +84,8 @@ def read_back(
             return Finished(run, Baseline.from_dict(result))
         found = Assessment.from_dict(result)
     table, more = answers_of(store, run, data, texts=texts)
-    full = replace(found, table=table, changed_items=changed_items(table))
-    return Finished(run, full, (*notes, *more))
+    full = replace(found, table=table)
+    return Finished(run, replace(full, changed_items=full.all_changed_items), (*notes, *more))
 
 
 def answers_of(
@@ -110,17 +107,3 @@ def _old(store: Store, run: Run, data: Dataset | None) -> OldAnswers:
     if column and data is not None and column in data.predictions:
         return OldAnswers.of_column(data, column, run.settings.get("old_confidence"))
     return OldAnswers.stored(store, run)
-
-
-def changed_items(table: AnswerTable) -> tuple[ChangedItem, ...]:
-    """Give the items whose answers changed, as far as it is known which they are."""
-    shown = next(iter(table.inputs.values()), None)
-    columns = [table.columns[name] for name in ("item", "label", "old", "new", "changed", "repeat")]
-    found = []
-    for place, (item, label, old, new, changed, repeat) in enumerate(zip(*columns, strict=True)):
-        if changed and item is not None and not repeat and ERROR not in (old, new):
-            text = "" if shown is None else " ".join(shown[place].split())
-            if len(text) > LONGEST_TEXT:
-                text = text[: LONGEST_TEXT - 1] + "\u2026"
-            found.append(ChangedItem(item, label, old, new, text))
-    return tuple(found)

@@ -84,10 +84,10 @@ def plan(
     fields of `PlanSettings` (`changed=0.03`, `errors=[0.01]`), of `Settings` and of `RunOptions`
     (`store=None`).
     """
+    data = dataset(data, given, baseline, client)
     planned = {key: given.pop(key) for key in list(given) if key in known_names(PlanSettings)}
     asked_for = replace(wanted or PlanSettings(), **planned)
     chosen = options(settings, None, **given)
-    data = dataset(data, given, baseline, client)
     api = as_client(client, data)
     with opened(chosen.run.store) as store:
         data, old = find_baseline(
