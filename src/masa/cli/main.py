@@ -15,7 +15,15 @@ from masa.cli.commands.preparing import clients, difficulty, init, validate
 from masa.cli.commands.replaying import demo, replay
 from masa.cli.commands.research import reproduce
 from masa.cli.commands.running import assess, baseline, compare, plan
-from masa.cli.commands.stored import accept, answers, history, report, verify
+from masa.cli.commands.stored import (
+    accept,
+    answers,
+    export_baseline,
+    history,
+    import_baseline,
+    report,
+    verify,
+)
 from masa.cli.output import print_json
 from masa.errors import MasaError
 
@@ -42,6 +50,8 @@ COMMANDS = (
     init,
     validate,
     baseline,
+    export_baseline,
+    import_baseline,
     plan,
     assess,
     accept,
@@ -74,9 +84,21 @@ def make_app(arguments: list[str]) -> typer.Typer:
     return app
 
 
+def joined(arguments: list[str]) -> list[str]:
+    """Join the words of a command that has two of them.
+
+    >>> joined(["baseline", "export", "b.txt"]), joined(["baseline", "data.csv"])
+    (['baseline export', 'b.txt'], ['baseline', 'data.csv'])
+    """
+    two = " ".join(arguments[:2])
+    if two in {command.name for command in COMMANDS}:
+        return [two, *arguments[2:]]
+    return arguments
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and give its exit code; a failure never looks like a verdict."""
-    given = sys.argv[1:] if arguments is None else arguments
+    given = joined(sys.argv[1:] if arguments is None else arguments)
     _open_closed_streams()
     as_json = "--json" in given
     try:

@@ -17,7 +17,7 @@ from masa.settings import (
     RunSettings,
     Settings,
 )
-from masa.settings.kinds import Kind, flag, text, whole
+from masa.settings.kinds import Kind, flag, run_or_file, text
 from masa.settings.run import FILE
 from masa.settings.setting import NO_OPTION, Named, Setting, read, settings_of
 
@@ -143,8 +143,8 @@ HOW_SURE = of_section("How sure", Settings, key="assess")
 BASELINE = own(
     "Run",
     "baseline",
-    whole("RUN", 0),
-    "Compare with this run.",
+    run_or_file(),
+    "Compare with this run, or with a file that masa baseline export wrote.",
     default="the newest baseline of the name",
 )
 RUN = (

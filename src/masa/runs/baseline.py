@@ -14,7 +14,7 @@ from masa.errors import UsageError
 from masa.inference.counts import true_matrix
 from masa.inference.method import build_strata
 from masa.inference.spread import share
-from masa.records import ERROR, Answer, Baseline, Column, Floats, Query, amount
+from masa.records import ERROR, Answer, Baseline, Column, Floats, Query, Reply, amount
 from masa.runs import unread
 from masa.runs.assess import as_client, checked_spending, tell_first
 from masa.runs.conclude import odd_answers
@@ -33,7 +33,7 @@ from masa.sampling.stratified import Sampler
 from masa.settings import Limits, RunSettings, Settings
 from masa.storage import history, journal
 from masa.storage.history import Draft, Ending, Run
-from masa.storage.journal import Past
+from masa.storage.journal import KnownAnswer, Past
 from masa.storage.store import Store, opened
 
 if TYPE_CHECKING:
@@ -219,8 +219,10 @@ def import_answers(
     with opened(chosen.store) as store:
         run = history.begin(store, draft).run
         said = [answers.values[code] for code in answers.codes.tolist()]
-        numbers = None if confidence is None else confidence.tolist()
-        journal.write_known(store, run.id, keys(data).tolist(), said, numbers)
+        numbers = [None] * len(said) if confidence is None else confidence.tolist()
+        rows = zip(keys(data).tolist(), said, numbers, strict=True)
+        known = [KnownAnswer(key, Reply(label, sure)) for key, label, sure in rows]
+        journal.write_known(store, run.id, known)
         past = journal.past(store, run.id)
         result = _concluded(store, run, data, past, "exhausted", notes=data.notes, priced=True)
         ending = Ending(run.id, "exhausted", result.to_dict())

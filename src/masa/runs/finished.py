@@ -69,6 +69,17 @@ def any_run(store: Store, number: int | None) -> Run:
     return known[-1]
 
 
+def the_baseline(store: Store, number: int | None, name: str) -> Run:
+    """Find the run of this number, or else the baseline of a name."""
+    run = history.current(store, name) if number is None else history.find(store, number)
+    if run is None:
+        raise UsageError(
+            f"there is no baseline called {name!r} in {store.path}",
+            hint="make one with masa baseline",
+        )
+    return run
+
+
 def read_back(
     store: Store,
     run: Run,

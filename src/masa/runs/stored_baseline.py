@@ -157,7 +157,7 @@ def _own(store: Store, data: Dataset, run: Run, *, alone: bool) -> BaselineAnswe
         )
     weight = extra_variance = None
     if alone and len(items) < len(data):
-        if run.kind == "assess":
+        if run.kind == "assess" or past.weights:
             weight, extra_variance = _weights_of_run(data, items, run, past)
         else:
             weight, extra_variance = evenly_weighted(data, items, run.settings.get("levels", 3))
@@ -180,14 +180,17 @@ def _own(store: Store, data: Dataset, run: Run, *, alone: bool) -> BaselineAnswe
             if key in place
         },
         confidence_twice=_confidence_twice(pairs, place),
-        asked_twice_before=(
-            len(before),
-            sum(first.prediction != again.prediction for first, again in before.values()),
+        asked_twice_before=max(
+            (
+                len(before),
+                sum(first.prediction != again.prediction for first, again in before.values()),
+            ),
+            tuple(run.settings.get("asked_twice_before", (0, 0))),
         ),
         confidence_repeats=_confidence_repeats(twice),
         weight=weight,
         extra_variance=extra_variance,
-        drawn_evenly=weight is None or run.kind != "assess",
+        drawn_evenly=weight is None or run.settings.get("drawn_evenly", run.kind != "assess"),
         source=np.full(len(items), run.id),
     )
 

@@ -173,6 +173,21 @@ def flag() -> Kind:
     return Kind("", read, flag=True)
 
 
+def run_or_file() -> Kind:
+    """Make the kind of the number of a run, or of the name of a file.
+
+    >>> run_or_file().read("3"), run_or_file().read("pinned.baseline").name
+    (3, 'pinned.baseline')
+    """
+
+    def read(given: Any) -> "int | Path":
+        if isinstance(given, int) or str(given).isdecimal():
+            return int(given)
+        return Path(str(given))
+
+    return Kind("RUN|FILE", read)
+
+
 def one_of(metavar: str, *choices: str) -> Kind:
     """Make the kind of a choice.
 

@@ -168,6 +168,15 @@ def _unfinished(connection: sql.Connection, draft: Draft) -> Run | None:
     return Run(*newest)
 
 
+def with_identity(store: Store, draft: Draft) -> Run | None:
+    """Find the newest finished run of the same command on the same data."""
+    same = (run.c.identity == draft.identity) & run.c.finished.is_not(None)
+    with store.begin() as connection:
+        check(connection, store.path, run, run.c.identity == draft.identity)
+        row = connection.execute(sql.select(run).where(same).order_by(run.c.id.desc())).first()
+    return None if row is None else Run(*row)
+
+
 def find(store: Store, number: int) -> Run:
     """Find a run by its number."""
     if not 0 <= number < MAX_NUMBER:

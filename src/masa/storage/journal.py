@@ -7,7 +7,7 @@ are gathered for the next.
 import asyncio
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -138,30 +138,41 @@ def weigh(store: Store, run: int, weights: Mapping[int, tuple[float, float]]) ->
             connection.execute(update, rows)
 
 
-def write_known(
-    store: Store,
-    run: int,
-    items: Sequence[int],
-    predictions: Sequence[str],
-    confidences: Sequence[float] | None,
-) -> None:
-    """Write down answers that were known before the run, by the items' keys; nothing was paid."""
+@dataclass(frozen=True, slots=True)
+class KnownAnswer:
+    """An answer that was known before the run; nothing was paid for it."""
+
+    item: int
+    """the item's key"""
+    reply: Reply
+    repeat: bool = False
+    weight: float | None = None
+    """the share of all items that it represents"""
+    adds: float | None = None
+    """what it adds to the variance"""
+
+
+def write_known(store: Store, run: int, answers: Iterable[KnownAnswer]) -> None:
+    """Write down answers that were known before the run."""
     now = time.time()
     rows = [
         {
             "run": run,
             "number": number,
-            "item": item,
-            "repeat": False,
+            "item": known.item,
+            "repeat": known.repeat,
             "sent": now,
             "ended": now,
             "reserved": 0,
             "cost": 0,
             "outcome": "known",
-            "prediction": prediction,
-            "confidence": None if confidences is None else confidences[number - 1],
+            "prediction": known.reply.label,
+            "confidence": known.reply.confidence,
+            "version": known.reply.version,
+            "stands": known.weight,
+            "adds": known.adds,
         }
-        for number, (item, prediction) in enumerate(zip(items, predictions, strict=True), 1)
+        for number, known in enumerate(answers, 1)
     ]
     with store.begin() as connection:
         connection.execute(sql.insert(call), rows)

@@ -31,6 +31,8 @@ from masa.settings import BaselineSettings, PlanSettings
 from masa.settings.kinds import text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from masa.clients import Client
     from masa.records import Baseline, Forecast, Progress
     from masa.runs.task import Task
@@ -224,9 +226,19 @@ def compared_with(task: "Task", given: Given) -> Any:
 
     None stands for the newest baseline of the store.
     """
-    if "baseline" in given:
-        return given.read("baseline")
-    return task.old
+    if "baseline" not in given:
+        return task.old
+    named = given.read("baseline")
+    return named if isinstance(named, int) else run_of_file(task, named)
+
+
+def run_of_file(task: "Task", file: "Path") -> int:
+    """Take a baseline file into the store; the same file is taken once."""
+    from masa.runs.baseline_file import imported as taken
+    from masa.storage.store import opened
+
+    with opened(task.config.store) as store:
+        return taken(store, file, name=task.config.name).id
 
 
 def imported(given: Given, wanted: BaselineSettings) -> "Baseline":

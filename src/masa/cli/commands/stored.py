@@ -215,3 +215,48 @@ def verify(given: Given) -> int:
     found = run(given.read("bundle"))
     show(given, found.to_dict(), terminal.verified(found.to_dict()))
     return found.exit_code
+
+
+@command(
+    own("", "file", FILE, "Where to write.", required=True, argument=True),
+    own("Run", "run", whole("RUN", 0), "Export this run.", default="the baseline of the name"),
+    RUN,
+    QUIET,
+    name="baseline export",
+)
+def export_baseline(given: Given) -> None:
+    """Write a baseline as a text file for git: keys, labels and answers, no texts."""
+    from masa.report import formats
+    from masa.runs.baseline_file import written
+    from masa.runs.config import Config
+    from masa.runs.finished import the_baseline
+    from masa.runs.task import labelled_data
+    from masa.storage.store import opened_to_read
+
+    config = Config.load(given.read("config"), given.flags)
+    with opened_to_read(_store(given)) as store:
+        run = the_baseline(store, given.read("run"), config.name)
+        text = written(store, run, labelled_data(config))
+    formats.save(text, given.read("file"))
+    say(given, [f"wrote run {run.id} to {given.read('file')}"])
+
+
+@command(
+    own("", "file", FILE, "What masa baseline export wrote.", required=True, argument=True),
+    RUN,
+    JSON,
+    QUIET,
+    name="baseline import",
+)
+def import_baseline(given: Given) -> None:
+    """Make a baseline from git the baseline of its name. Nothing is asked."""
+    from masa.runs.baseline_file import imported
+    from masa.storage.store import opened
+
+    with opened(_store(given)) as store:
+        run = imported(store, given.read("file"), name=given.read("name"), accept=True)
+    if given.as_json:
+        print_json({"run": run.id, "name": run.name, "baseline": True})
+    else:
+        answers = (run.result or {}).get("answers", 0)
+        say(given, [f"run {run.id} is now the baseline of {run.name!r}: {answers:,} answers"])
