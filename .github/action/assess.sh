@@ -2,9 +2,9 @@
 # Assess the API, write the summary of the step and the reports; never fail: the last step does.
 set -uo pipefail
 
-folder=${RUNNER_TEMP:-/tmp}/masa-report
-mkdir -p "$folder"
-store=$folder/../masa.db
+folder=$(mktemp -d "${RUNNER_TEMP:-/tmp}/masa-report.XXXXXX")
+# A store of its own: a run of another day must never be reported as this one's.
+store=$(mktemp -d "${RUNNER_TEMP:-/tmp}/masa-store.XXXXXX")/masa.db
 
 words=(assess --config "$MASA_CONFIG" --store "$store" --decide --yes --quiet)
 [ -n "${MASA_CANARY:-}" ] && [ "$MASA_CANARY" != 0 ] && words+=(--canary "$MASA_CANARY" --canary-ok)
