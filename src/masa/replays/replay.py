@@ -252,7 +252,11 @@ def replayed(
             curve = _with_whole_runs(curve, method, recorded, settings, workers, progress)
         curves.append(curve)
     result = described(recorded, settings, tuple(curves), tuple(method_notes))
-    return replace(result, notes=(*result.notes, *_cautions(result, settings.budgets)))
+    notes = (*result.notes, *_cautions(result, settings.budgets))
+    if settings.methods is None and recorded.old is not None and not set(names) & set(SLOW):
+        left_out = "auto, the default of masa assess, takes longer: --method auto measures it"
+        notes = (*notes, left_out)
+    return replace(result, notes=notes)
 
 
 def _methods(recorded: RecordedCase, settings: ReplaySettings) -> tuple[str, ...]:

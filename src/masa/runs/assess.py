@@ -11,7 +11,7 @@ from masa.errors import UsageError
 from masa.inference.estimate import Estimate
 from masa.inference.method import Method
 from masa.inference.trial import Trial
-from masa.records import Assessment, Column, billionths
+from masa.records import Assessment, Column, billionths, money_text
 from masa.runs.case import Case
 from masa.runs.conclude import conclude, weights
 from masa.runs.given import dataset
@@ -62,7 +62,7 @@ async def assess_async(
     data = dataset(data, given, baseline, client)
     chosen = options(settings, limits, **given)
     api = as_client(client, data, chosen.run)
-    spending = checked_spending(api, budget, money)
+    spending = checked_spending(api, data, budget, money)
     check_items(api, data)
     _check_canary(chosen.settings.canary, spending)
     with opened(chosen.run.store) as store:
@@ -163,8 +163,14 @@ def as_client(
     return Function(client, batch=run.batch, close=run.close)
 
 
-def checked_spending(client: Client, budget: int | None, money: "float | str | None") -> Spending:
-    """Check the budget: nothing is paid without a limit.
+PRICED = 100
+"""The items whose prices are looked at to see whether a budget pays for any call."""
+
+
+def checked_spending(
+    client: Client, data: Dataset, budget: int | None, money: "float | str | None"
+) -> Spending:
+    """Check the budget: nothing is paid without a limit, and it must pay for a call.
 
     Money is counted only where there is a price.
     """
@@ -178,7 +184,17 @@ def checked_spending(client: Client, budget: int | None, money: "float | str | N
             "a budget in money needs a price",
             hint="tell what a call costs, or give a budget in queries",
         )
-    return Spending(budget, None if money is None else billionths(money))
+    if money is None:
+        return Spending(budget, None)
+    whole = billionths(money)
+    cheapest = min(client.price(data.item(place)) for place in range(min(PRICED, len(data))))
+    if whole < cheapest:
+        raise UsageError(
+            f"a budget of {money_text(whole)} does not pay for one call, which may cost "
+            f"{money_text(cheapest)}",
+            hint=f"give at least {money_text(cheapest)}",
+        )
+    return Spending(budget, whole)
 
 
 def _close(

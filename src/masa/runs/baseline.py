@@ -69,7 +69,7 @@ async def baseline_async(
     api = as_client(client, data, chosen.run)
     if refresh:
         budget = min(refresh + repeat, budget or refresh + repeat)
-    spending = checked_spending(api, budget, money)
+    spending = checked_spending(api, data, budget, money)
     check_items(api, data)
     price = api.price(data.item(0))
     _check_repeat(repeat, spending, price)

@@ -91,8 +91,8 @@ async def compare_async(
             **run,
         )
     first, second = (as_client(one, data, chosen.run) for one in (a, b))
-    spending = checked_spending(first, budget, money)
-    checked_spending(second, budget, money)
+    spending = checked_spending(first, data, budget, money)
+    checked_spending(second, data, budget, money)
     for client in (first, second):
         check_items(client, data)
     if budget is not None and budget < 2:
