@@ -21,13 +21,14 @@ from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset, read
 from masa.inference.any_change import any_change
 from masa.inference.method import Method
+from masa.inference.noise_alone import wrong_before
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Trial
 from masa.records import Column, in_order
-from masa.replays.whole_runs import Noise, drive
+from masa.replays.whole_runs import NOISE_STREAM, Noise, drive
 from masa.settings import Settings
 
-BUDGETS = (20, 50, 100, 200, 500)
+BUDGETS = (4, 8, 20, 50, 100, 200, 500)
 TWICE = 500
 Values = np.ndarray[Any, Any]
 
@@ -114,7 +115,7 @@ def noticed(setting: Setting, folder: Path, half: bool, seeds: range) -> Values:
     rates = np.full(len(data), setting.labels)
     settings = Settings()
     for seed in seeds:
-        luck = np.random.default_rng((seed, 1))
+        luck = np.random.default_rng((seed, NOISE_STREAM))
         then, again, today = (noise.of(side, rates, luck) for side in (old, old, new))
         sure, sure_again, sure_today = (wobbled(c, setting, luck) for c in (before, before, now))
         twice = luck.permutation(len(data))[:TWICE].tolist()
@@ -138,6 +139,7 @@ def noticed(setting: Setting, folder: Path, half: bool, seeds: range) -> Values:
                 replace(known, confidence_twice={}),
                 found.compared,
                 found.differing,
+                wrong=wrong_before(method.data, known),
                 confidence=trial.asked.confidence(found.places.tolist()),
                 looks=found.looks,
             )

@@ -290,3 +290,42 @@ def test_noise_is_what_it_says() -> None:
         if noise.where == "unsure":
             assert old.confidence is not None
             assert old.confidence[apart].max() < 0.21
+
+
+@pytest.mark.parametrize("budget", [1, 4, 8, 20])
+def test_a_few_answers_are_no_proof_against_an_api_with_noise(budget: int) -> None:
+    """Canaries are rather wrong answers, which noise may have made: 25% of runs said yes once."""
+    data, old = reviews()
+    same = data.predictions["old"]
+    runs = WholeRuns(data, old, same, Settings(), budget=budget, noise=Noise(0.01)).play(120)
+    assert runs.noticed <= 0.05
+
+
+def test_a_rewrite_is_noticed_by_a_few_answers_through_the_noise() -> None:
+    data, old = reviews()
+    turned = data.predictions["old"]
+    other = Column("new", turned.values, ((turned.codes + 1) % 3).astype(np.int32))
+    runs = WholeRuns(data, old, other, Settings(), budget=8, noise=Noise(0.01)).play(40)
+    assert runs.noticed >= 0.9
+
+
+def test_noise_alone_is_counted_exactly_where_it_is_known() -> None:
+    """With the same rate everywhere and many items asked twice it is a binomial probability."""
+    from scipy.stats import binom
+
+    from masa.inference.noise_alone import by_noise
+
+    items = 200_000
+    old = BaselineAnswers(
+        np.arange(items),
+        Column("old", ("a", "b"), np.zeros(items, np.int32)),
+        asked_twice={place: place % 50 == 0 for place in range(100_000)},
+    )
+    # Half of the items are wrong, so that noise made a fiftieth of the wrong ones so.
+    wrong = np.arange(items) % 2 == 1
+    asked = np.arange(0, 40, 2, dtype=np.int64)
+    for differing in (1, 2, 4):
+        wanted = float(binom.sf(differing - 1, 20, 0.01))
+        assert by_noise(differing, asked, old, wrong) == pytest.approx(wanted, rel=0.02)
+    assert by_noise(0, asked, old, wrong) == 1.0
+    assert by_noise(1, asked + 1, old, wrong) > by_noise(1, asked, old, wrong)

@@ -10,6 +10,7 @@ from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
 from masa.inference.estimate import Estimate
 from masa.inference.moved_confidence import CONFIDENCE_BINS, confidence_bins, moved_confidence
+from masa.inference.noise_alone import FEW, by_noise
 from masa.inference.readings import StandardErrors
 from masa.inference.sample import Sample
 from masa.inference.spread import normal
@@ -65,6 +66,7 @@ def any_change(
     compared_to: list[int],
     differing: Mapping[int, ChangedItem],
     *,
+    wrong: Bools,
     confidence: Mapping[int, float] | None = None,
     looks: StandardErrors | None = None,
 ) -> AnyChange:
@@ -72,12 +74,16 @@ def any_change(
 
     For an API without noise any answer that differs is proof. So is a confidence (by place) that
     differs, if the API was seen to repeat its confidences too. For an API with noise more answers
-    must differ, or more confidences must have moved far, than the noise explains.
+    must differ, or more confidences must have moved far, than the noise explains. Wrong (N,) says
+    of each item whether its baseline answer is.
     """
     if old.repeats_itself:
         proof = _difference(old, compared_to, differing, confidence or {})
         if proof:
             return AnyChange("yes", proof)
+    # An item that contradicted itself does so again: that it was asked says nothing of the others.
+    compared_to = [place for place in compared_to if not old.asked_twice.get(place, False)]
+    differing = {place: item for place, item in differing.items() if place in set(compared_to)}
     moved = None
     if found is not None and confidence:
         moved = moved_confidence(_asked(found, compared_to), old, confidence)
@@ -88,6 +94,11 @@ def any_change(
     if old.repeats_itself or not differing:
         return AnyChange("no sign")
     rate = FALSE_ALARM_RATE if moved is None else FALSE_ALARM_RATE_BESIDE
+    if old.repeated and len(differing) <= FEW:
+        asked = np.array(compared_to, np.int64)
+        # Few answers are no normal numbers, and canaries are rather those that noise made wrong.
+        if by_noise(len(differing), asked, old, wrong) > _one_sided(rate, looks):
+            return _explained(old, compared_to, differing)
     return _beyond_noise(found, old, compared_to, differing, (looks or normal)(1.0 - 2.0 * rate))
 
 
@@ -145,12 +156,36 @@ def _beyond_noise(
     direction = _direction_score(changes, asked.weight[differs])
     score = FREQUENCY_WEIGHT * frequency + sqrt(1.0 - FREQUENCY_WEIGHT**2) * direction
 
-    rate = 100 * old.contradicted / old.repeated
-    noise = f"{rate:.2g}% of {old.repeated:,} items asked twice were answered differently"
-    share = f"{len(differing):,} of {len(compared_to):,} answers differ"
     if score <= limit:
-        return AnyChange("noise", f"{share}, which noise may explain: {noise}")
+        return _explained(old, compared_to, differing)
+    share, noise = _told(old, compared_to, differing)
     return AnyChange("yes", f"{share}, more or in another way than noise explains: {noise}")
+
+
+def _explained(
+    old: BaselineAnswers, compared_to: list[int], differing: Mapping[int, ChangedItem]
+) -> AnyChange:
+    """Say that noise may be all there is."""
+    share, noise = _told(old, compared_to, differing)
+    return AnyChange("noise", f"{share}, which noise may explain: {noise}")
+
+
+def _told(
+    old: BaselineAnswers, compared_to: list[int], differing: Mapping[int, ChangedItem]
+) -> tuple[str, str]:
+    """Write how many answers differ, and how often the API contradicts itself."""
+    rate = 100 * old.contradicted / old.repeated
+    return (
+        f"{len(differing):,} of {len(compared_to):,} answers differ",
+        f"{rate:.2g}% of {old.repeated:,} items asked twice were answered differently",
+    )
+
+
+def _one_sided(rate: float, looks: StandardErrors | None) -> float:
+    """Give the probability that belongs to a rate of false alarms, less where one looks often."""
+    from scipy.special import ndtr
+
+    return float(ndtr(-(looks or normal)(1.0 - 2.0 * rate)))
 
 
 def _frequency_score(asked: Sample, differs: Bools, old: BaselineAnswers) -> float:

@@ -11,6 +11,7 @@ from masa.data.baseline_answers import BaselineAnswers
 from masa.inference.any_change import AnyChange, any_change, differences
 from masa.inference.estimate import Estimate
 from masa.inference.method import Method
+from masa.inference.noise_alone import wrong_before
 from masa.inference.readings import StandardErrors
 from masa.inference.stopping import Stopping
 from masa.records import ERROR, Answer, ChangedItem, Column, Ints, Query, Stopped
@@ -171,7 +172,10 @@ class Trial:
         if some_drawn and (noisy or self._old.confidence_twice):
             found = self.estimate(finite=False)
         confidence = self.asked.confidence(first)
-        said = any_change(found, self._old, compared, differing, confidence=confidence).said
+        wrong = wrong_before(self._method.data, self._old)
+        said = any_change(
+            found, self._old, compared, differing, wrong=wrong, confidence=confidence
+        ).said
         return said != "yes"
 
     def estimate(self, *, finite: bool | None = None) -> Estimate:
@@ -205,7 +209,13 @@ def conclusion(
         answers,
         found,
         any_change(
-            found, old, compared, differing, confidence=asked.confidence(items), looks=looks
+            found,
+            old,
+            compared,
+            differing,
+            wrong=wrong_before(method.data, old),
+            confidence=asked.confidence(items),
+            looks=looks,
         ),
         compared,
         differing,

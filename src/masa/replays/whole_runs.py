@@ -38,6 +38,10 @@ from masa.settings import Settings
 UNDER_WAY = 16
 """Calls that are sent before their answers come, as in a live run."""
 
+NOISE_STREAM = 4_294
+"""Part of the seed of the noise: other random numbers than those that draw the canaries of the same
+run, or canaries would be the very items that noise changed."""
+
 UNSURE = 0.2
 """The share of the items that are the least confident."""
 
@@ -246,7 +250,8 @@ class WholeRuns:
 
     def _noisy(self, noise: Noise, seed: int) -> tuple[BaselineAnswers, Column]:
         """Answer as an API that contradicts itself would, then, again for some items, and now."""
-        luck, rates = np.random.default_rng((seed, 1)), noise.rates(self.data, self.old)
+        luck = np.random.default_rng((seed, NOISE_STREAM))
+        rates = noise.rates(self.data, self.old)
         sides = (self.old.answers, self.old.answers, self.new)
         then, again, now = (noise.of(side, rates, luck) for side in sides)
         repeated = luck.permutation(len(self.data))[: noise.repeat].tolist()
