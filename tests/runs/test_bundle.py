@@ -221,6 +221,14 @@ def test_answers_are_given_back_with_and_without_the_data(folder: Path) -> None:
     assert "items are not named" in done.stderr
 
 
+def test_a_report_tells_what_changed_since_the_last_run_too(folder: Path) -> None:
+    assessed(folder)
+    assert "since run" not in run("report", cwd=folder).stdout
+    assert run("assess", "--budget", 400, "--fresh", cwd=folder).returncode in (0, 1, 3)
+    told = json.loads(run("report", "--json", cwd=folder).stdout)["notes"]
+    assert any(note.startswith("since run 1 (") and "0 of " in note for note in told)
+
+
 def test_a_report_names_all_changed_items_and_texts_only_where_wanted(folder: Path) -> None:
     assessed(folder)
     told = json.loads(run("report", "--json", cwd=folder).stdout)

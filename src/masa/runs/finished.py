@@ -5,7 +5,7 @@ from pathlib import Path
 
 from masa.data.dataset import Dataset
 from masa.errors import MasaError, UsageError
-from masa.records import AnswerTable, Assessment, Baseline
+from masa.records import ERROR, AnswerTable, Assessment, Baseline
 from masa.runs import answers
 from masa.runs.answers import OldAnswers
 from masa.runs.config import FILE, Config
@@ -95,8 +95,33 @@ def read_back(
             return Finished(run, Baseline.from_dict(result))
         found = Assessment.from_dict(result)
     table, more = answers_of(store, run, data, texts=texts)
-    full = replace(found, table=table)
+    full = replace(found, table=table, notes=(*found.notes, *since_last(store, run)))
     return Finished(run, replace(full, changed_items=full.all_changed_items), (*notes, *more))
+
+
+def since_last(store: Store, run: Run) -> tuple[str, ...]:
+    """Tell what changed since the last assessment of the same name, beside since the baseline."""
+    before = [
+        one
+        for one in history.runs(store, name=run.name, kind="assess")
+        if one.id < run.id and one.finished
+    ]
+    if run.kind != "assess" or not before or before[-1].id == run.baseline:
+        return ()
+    then = journal.past(store, before[-1].id).answers
+    now = journal.past(store, run.id).answers
+    both = [
+        key
+        for key in then.keys() & now.keys()
+        if ERROR not in (then[key].prediction, now[key].prediction)
+    ]
+    if not both:
+        return ()
+    differing = sum(then[key].prediction != now[key].prediction for key in both)
+    return (
+        f"since run {before[-1].id} ({before[-1].created[:10]}): {differing:,} of {len(both):,} "
+        "answers differ about the items that both asked",
+    )
 
 
 def answers_of(
