@@ -43,15 +43,16 @@ if [ "$MASA_TELL" = comment ]; then
 fi
 
 open=$(api "repos/$GITHUB_REPOSITORY/issues?state=open&per_page=100" --paginate --slurp | first_with_mark number)
-case $MASA_VERDICT in
-  changed)
+# Exit code 0 is all that says that nothing changed that matters: a silent canary has no verdict.
+case $MASA_CODE in
+  1)
     if [ -n "$open" ]; then
       api --method PATCH "repos/$GITHUB_REPOSITORY/issues/$open" --field "body=@$body" >/dev/null
     else
       api --method POST "repos/$GITHUB_REPOSITORY/issues" --field "title=$title" --field "body=@$body" >/dev/null
     fi
     ;;
-  unchanged)
+  0)
     if [ -n "$open" ]; then
       api --method PATCH "repos/$GITHUB_REPOSITORY/issues/$open" --field "body=@$body" --field state=closed >/dev/null
     fi

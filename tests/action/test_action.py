@@ -111,7 +111,7 @@ def assessed(folder: Path, column: str, api: str = "") -> dict[str, str]:
 
 def told(folder: Path, said: dict[str, str], where: str) -> list[dict[str, Any]]:
     done = step(
-        folder, "tell.sh", MASA_TELL=where, MASA_VERDICT=said["verdict"], MASA_REPORT=said["report"]
+        folder, "tell.sh", MASA_TELL=where, MASA_CODE=said["exit-code"], MASA_REPORT=said["report"]
     )
     assert done.returncode == 0, done.stderr
     kept = folder / ("comments" if where == "comment" else "issues")
@@ -154,7 +154,7 @@ def test_an_issue_is_opened_updated_and_closed(folder: Path) -> None:
     for _ in range(2):
         issues = told(folder, changed, "issue")
         assert [one["state"] for one in issues] == ["open"]
-    undecided = {**changed, "verdict": "undecided"}
+    undecided = {**changed, "verdict": "undecided", "exit-code": "3"}
     assert [one["state"] for one in told(folder, undecided, "issue")] == ["open"]
     assert [one["state"] for one in told(folder, assessed(folder, "same"), "issue")] == ["closed"]
 

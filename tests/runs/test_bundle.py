@@ -122,6 +122,23 @@ def narrow_an_interval(parts: Parts) -> None:
     parts.result["accuracy"]["low"] += 1e-6
 
 
+def change_a_change(parts: Parts) -> None:
+    parts.result["delta"][0][0] -= 0.1
+
+
+def change_the_proof(parts: Parts) -> None:
+    parts.result["proof"] = "nothing"
+
+
+def narrow_a_step(parts: Parts) -> None:
+    parts.result["steps"][0]["low"] += 0.01
+
+
+def leave_out_the_last_batches(parts: Parts) -> None:
+    """As if the run had ended earlier: what is left is a run of its own, but not this one."""
+    parts.calls[:] = [call for call in parts.calls if call["batch"] <= 1]
+
+
 def test_a_bundle_is_verified_and_holds_no_texts(folder: Path) -> None:
     bundle = assessed(folder)
     found = verify(bundle)
@@ -146,6 +163,10 @@ def test_a_bundle_is_verified_and_holds_no_texts(folder: Path) -> None:
         swap_the_item,
         improve_the_verdict,
         narrow_an_interval,
+        change_a_change,
+        change_the_proof,
+        narrow_a_step,
+        leave_out_the_last_batches,
     ],
 )
 def test_whatever_is_altered_is_found(folder: Path, change: Any) -> None:
@@ -199,7 +220,7 @@ def test_other_data_makes_no_bundle(folder: Path) -> None:
     (folder / "data.csv").write_text(text.replace(",pos,", ",neg,", 1))
     done = run("report", "--output", "b2.zip", cwd=folder)
     assert done.returncode == 2
-    assert "the data is not what it was" in done.stderr
+    assert "are not those of the assessment" in done.stderr
 
 
 def test_answers_are_given_back_with_and_without_the_data(folder: Path) -> None:

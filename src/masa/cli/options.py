@@ -196,7 +196,10 @@ class Given:
         if name not in self._values:
             return default
         option = self._options[name]
-        return read(option.named, self._raw(name), called=option.named.option)
+        called = option.named.option
+        if option.argument:
+            called = option.named.setting.kind.metavar
+        return read(option.named, self._raw(name), called=called)
 
     def wanted(self, name: str) -> bool:
         """Say whether a flag that is on by default was not switched off."""

@@ -144,9 +144,10 @@ def _beyond_noise(
     if found is None:
         return AnyChange("noise")
     if not old.repeated:
-        return AnyChange(
-            "noise", "the API contradicts itself, and none of these items was asked twice"
-        )
+        why = "the API contradicts itself, and none of these items was asked twice"
+        if not old.noise_counts[1]:
+            why = "too few items were asked twice to say that the API does not contradict itself"
+        return AnyChange("noise", why)
     asked = _asked(found, compared_to)
     if not len(asked.place):
         return AnyChange("noise")

@@ -80,7 +80,7 @@ def save(chart: Any, path: Path) -> None:
     except OSError as exc:
         raise UsageError(
             f"{path} cannot be written: {exc.strerror or exc}",
-            hint="give another place with --plot",
+            hint="give another place",
         ) from exc
 
 

@@ -1,12 +1,14 @@
 """The kinds of reports, by name and by the ending of a file: the same facts in each."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from masa.errors import UsageError
-from masa.records import Assessment, Baseline
+
+if TYPE_CHECKING:  # The command line lists the kinds before anything heavy is loaded.
+    from masa.records import Assessment, Baseline
 
 FORMATS = {
     "text": ".txt",
@@ -52,6 +54,7 @@ def chosen(name: str | None, output: Path | None) -> str:
 
 def written(found: "Assessment | Baseline", kind: str) -> str:
     """Write a result as a text of this kind."""
+    from masa.records import Baseline
     from masa.report import html, junit, listed, markdown
 
     if isinstance(found, Baseline):
@@ -87,3 +90,12 @@ def save(text: str, path: Path) -> None:
         raise UsageError(
             f"{path} cannot be written: {exc.strerror or exc}", hint="give another place"
         ) from exc
+
+
+def refuse_to_replace(output: Path | None, kept: Iterable[Path]) -> None:
+    """Raise if a file that is to be written is one that masa needs: data, settings, a store."""
+    for other in kept:
+        if output is not None and output.exists() and other.exists() and output.samefile(other):
+            raise UsageError(
+                f"{output} is read by masa, and would be replaced", hint="give another place"
+            )

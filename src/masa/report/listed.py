@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from masa.errors import UsageError
 from masa.records import AnswerTable, Assessment
 
@@ -68,16 +70,13 @@ def save_answers(table: AnswerTable, path: Path) -> None:
             _parquet(table, path)
         else:
             path.write_text(answers(table, ending[1:]), encoding="utf-8")
-    except OSError as exc:
-        raise UsageError(
-            f"{path} cannot be written: {exc.strerror or exc}", hint="give another place"
-        ) from exc
+    except (OSError, duckdb.Error) as exc:
+        why = getattr(exc, "strerror", None) or str(exc).splitlines()[0]
+        raise UsageError(f"{path} cannot be written: {why}", hint="give another place") from exc
 
 
 def _parquet(table: AnswerTable, path: Path) -> None:
     """Let DuckDB write the file, from a frame."""
-    import duckdb
-
     frame = table.to_frame()
     with duckdb.connect() as connection:
         connection.register("answers", frame)
@@ -89,10 +88,16 @@ def _parquet(table: AnswerTable, path: Path) -> None:
 def text(value: str) -> str:
     """Keep a spreadsheet from taking a text for a formula.
 
-    >>> text("=1+1"), text("cat")
-    ("'=1+1", 'cat')
+    >>> text("=1+1"), text("cat"), text("-1")
+    ("'=1+1", 'cat', '-1')
     """
-    return f"'{value}" if value.startswith(FORMULA) else value
+    if not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def _csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -39,6 +39,9 @@ TOTAL_ERROR = (
     "(the Frobenius norm)."
 )
 
+SMALLEST_REACH = 1e-9
+"""A smaller one is what rounding leaves of a census."""
+
 FEW_ANSWERS = 30
 """With fewer answers about a label, that is said."""
 
@@ -268,7 +271,7 @@ def not_seen(found: Assessment) -> list[str]:
     if found.shift is None or change is None:
         return ["Nothing: there is no answer to judge by."]
     reach = max(change.estimate - change.low, change.high - change.estimate)
-    if reach > 0.0:
+    if reach > SMALLEST_REACH:
         told.append(
             f"A change of right answers that is smaller than about {points(reach, sign=False)} "
             "could not be told from none."

@@ -304,10 +304,10 @@ def _concluded(
             *notes,
             f"only {repeated:,} of {wanted:,} items could be asked twice within the budget",
         )
-    if repeated and len(past.answers) < len(data) and stopped == "budget":
+    if past.repeats and len(past.answers) < len(data) and stopped == "budget":
         notes = (
             *notes,
-            f"{repeated:,} queries of the budget went into asking items twice, and "
+            f"{len(past.repeats):,} queries of the budget went into asking items twice, and "
             f"{len(data) - len(past.answers):,} items were not asked",
         )
     said = [recorded.prediction for recorded in past.answers.values()]

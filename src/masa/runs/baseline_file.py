@@ -12,11 +12,12 @@ import numpy as np
 from masa.data.dataset import Dataset
 from masa.errors import DataError, UsageError
 from masa.records import Reply
+from masa.runs.course import without_secrets
 from masa.runs.journalled import keys
 from masa.runs.stored_baseline import lay_over
 from masa.storage import history, journal
 from masa.storage.history import Draft, Ending, Run
-from masa.storage.journal import KnownAnswer
+from masa.storage.journal import KnownAnswer, RecordedAnswer
 from masa.storage.store import Store
 
 HEAD = "# masa baseline 1"
@@ -41,7 +42,8 @@ def written(store: Store, run: Run, data: Dataset) -> str:
     about = {
         "name": run.name,
         "made": run.created,
-        "comparable": run.comparable,
+        "api": without_secrets(str(run.comparable.get("api", ""))),
+        "comparable": {part: history.hashed(value) for part, value in run.comparable.items()},
         "version": old.version,
         "data": common.fingerprint(),
         "drawn_evenly": old.drawn_evenly,
@@ -56,7 +58,7 @@ def _lines(store: Store, run: Run, data: Dataset, old: Any) -> Iterator[str]:
     """Write a line for each item; one without an answer has none."""
     key, label = keys(data).tolist(), data.label.codes.tolist()
     place = {item: row for row, item in enumerate(old.places.tolist())}
-    repeats = journal.past(store, run.id).repeats
+    repeats = _repeats(store, run)
     for item in range(len(data)):
         cells: list[Any] = [_hex(key[item]), data.label.values[label[item]]]
         row = place.get(item)
@@ -71,6 +73,15 @@ def _lines(store: Store, run: Run, data: Dataset, old: Any) -> Iterator[str]:
                 weight = float(old.weight[row])
                 cells += [weight, float(old.extra_variance[row]) * weight]
         yield "\t".join(map(_cell, cells)).rstrip("\t")
+
+
+def _repeats(store: Store, run: Run) -> dict[int, RecordedAnswer]:
+    """Give the second answers of a baseline, also those of the runs that it adds to."""
+    found = dict(journal.past(store, run.id).repeats)
+    while run.baseline is not None:
+        run = history.find(store, run.baseline)
+        found = {**journal.past(store, run.id).repeats, **found}
+    return found
 
 
 def _hex(key: int) -> str:
@@ -98,7 +109,8 @@ def read(path: Path) -> BaselineFile:
         raise DataError(f"there is no {path}", hint="masa baseline export FILE writes one") from exc
     except (OSError, UnicodeError) as exc:
         raise DataError(f"{path} cannot be read: {exc}", hint="it must be text in UTF-8") from exc
-    lines = text.splitlines()
+    # Not splitlines(): labels may hold other signs that end a line.
+    lines = text.removesuffix("\n").split("\n")
     if not lines or lines[0] != HEAD:
         raise DataError(
             f"{path} is not a baseline that this masa can read",
@@ -160,6 +172,7 @@ def imported(store: Store, path: Path, *, name: str | None = None, accept: bool 
         journal.write_known(store, run.id, _known(answered, found.about.get("version")))
         result = {"answers": len(answered), "items": len(found.rows), "queries": 0, "cost": 0.0}
         history.finish(store, Ending(run.id, "exhausted", result))
+        run = history.find(store, run.id)
     if accept:
         history.accept(store, run.id)
     return run

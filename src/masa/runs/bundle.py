@@ -15,6 +15,7 @@ from masa.records import Column
 from masa.runs.case import Case
 from masa.runs.config import FILE, Config
 from masa.runs.course import without_secrets
+from masa.runs.finished import columns_of
 from masa.runs.options import options
 from masa.runs.stored_baseline import lay_over
 from masa.runs.task import labelled_data
@@ -72,8 +73,9 @@ def gathered(store: Store, run: Run, config: Path | None, *, words: bool) -> Evi
     case = _case(store, run, Settings.from_dict(made["settings"]), config)
     if case.whole.fingerprint() != run.data:
         raise DataError(
-            "the data is not what it was when the assessment was made",
-            hint="bundle it where that data is",
+            "the data, or the columns that are read, are not those of the assessment",
+            hint="bundle it where that data is; columns that were named by options such as --group "
+            "must be in masa.toml",
         )
     about = {
         "schema": SCHEMA,
@@ -96,7 +98,7 @@ def _case(store: Store, run: Run, settings: Settings, config: Path | None) -> Ca
         raise UsageError(
             "a bundle needs the data", hint="run this where masa.toml is, or name it with --config"
         )
-    read = labelled_data(Config.load(config))
+    read = labelled_data(Config.load(config), columns_of(run))
     if run.baseline is None:
         found = (
             read,
@@ -176,6 +178,17 @@ def _calls(store: Store, run: Run) -> Iterator[dict[str, Any]]:
             "batch_size": size,
             "sent": answer.sent,
             "ended": answer.ended,
+            "calls": past.spent.get(key, (0, 0))[0],
+        }
+    for key in past.unanswered:
+        batch, probability, size = past.draws.get(key, (None, None, None))
+        yield {
+            "key": key,
+            "answer": None,
+            "batch": batch,
+            "probability": probability,
+            "batch_size": size,
+            "calls": past.spent.get(key, (0, 0))[0],
         }
 
 
@@ -216,8 +229,8 @@ def read(path: Path) -> Evidence:
         found = Evidence(
             json.loads(parts["run.json"]),
             json.loads(parts["result.json"]),
-            [json.loads(line) for line in lines["items.jsonl"].splitlines()],
-            [json.loads(line) for line in lines["calls.jsonl"].splitlines()],
+            _rows(lines["items.jsonl"]),
+            _rows(lines["calls.jsonl"]),
         )
     except FileNotFoundError as exc:
         raise DataError(f"there is no {path}", hint="masa report RUN --output FILE.zip") from exc
@@ -231,6 +244,14 @@ def read(path: Path) -> Evidence:
             f"{path} is a bundle of another version of masa", hint="use that version to verify it"
         )
     return found
+
+
+def _rows(text: str) -> list[dict[str, Any]]:
+    # Not splitlines(): labels may hold other signs that end a line.
+    rows = [json.loads(line) for line in text.split("\n") if line]
+    if not all(isinstance(row, dict) and isinstance(row.get("key"), int) for row in rows):
+        raise ValueError("a row has no key")
+    return rows
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> str:

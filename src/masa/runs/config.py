@@ -103,6 +103,17 @@ def store_of(file: Path | None, store: Path | None) -> Path:
     return Path(content["store"])
 
 
+def data_of(file: Path) -> list[Path]:
+    """Give the file of the data that a configuration names, where it names one."""
+    if not file.is_file():
+        return []
+    content = _toml(file)
+    _anchor(content, file.parent)
+    data = content.get("data")
+    path = data.get("path") if isinstance(data, Mapping) else None
+    return [Path(path)] if isinstance(path, str) else []
+
+
 def old_column_of(file: Path | None) -> str | None:
     """Give the column that a configuration names as the baseline, if it does."""
     if file is None and not FILE.is_file():

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from masa.data.dataset import Dataset
 from masa.errors import MasaError, UsageError
@@ -34,9 +35,11 @@ def find(store: Store, number: int | None) -> Run:
     if number is None:
         ended = [run for run in history.runs(store) if run.finished and run.result]
         if not ended:
-            raise UsageError(
-                f"no run in {store.path} is finished", hint="masa assess or masa baseline makes one"
-            )
+            begun = history.runs(store, most=1)
+            hint = "masa assess or masa baseline makes one"
+            if begun:
+                hint = f"run {begun[-1].id} is kept: run its command again to finish it"
+            raise UsageError(f"no run in {store.path} is finished", hint=hint)
         return ended[-1]
     found = history.find(store, number)
     if found.result is None:
@@ -47,12 +50,20 @@ def find(store: Store, number: int | None) -> Run:
     return found
 
 
-def data_at_hand(config: Path | None) -> tuple[Dataset | None, tuple[str, ...]]:
+def columns_of(run: Run) -> dict[str, Any]:
+    """Give the columns that a run read, as far as it is known which."""
+    made = (run.result or {}).get("made") or {}
+    settings = {**run.settings, **made.get("settings", {})}
+    named = {name: settings.get(name) for name in ("also", "old_confidence")}
+    return {**named, "old": run.settings.get("old"), "api": run.comparable.get("api")}
+
+
+def data_at_hand(config: Path | None, run: Run) -> tuple[Dataset | None, tuple[str, ...]]:
     """Read the data that a configuration names, where there is one; else say why not."""
     if config is None and not FILE.is_file():
         return None, ("items are not named: there is no masa.toml that says where the data is",)
     try:
-        return labelled_data(Config.load(config)), ()
+        return labelled_data(Config.load(config), columns_of(run)), ()
     except MasaError as exc:
         if config is not None:
             raise

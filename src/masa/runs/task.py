@@ -1,7 +1,7 @@
 """From a configuration to what to run: the data, the client, the settings."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -89,13 +89,22 @@ def _read(config: Config, answers: Sequence[str]) -> tuple[Dataset, Settings]:
     return data, settings
 
 
-def labelled_data(config: Config) -> Dataset:
+def labelled_data(config: Config, run: Mapping[str, Any] | None = None) -> Dataset:
     """Read the data of a configuration as an assessment does; its API is not needed.
 
-    Recorded answers that the API plays are read, too: they are part of the data's fingerprint.
+    Recorded answers that the API plays are read, too: they are part of the data's fingerprint. Of
+    the settings of a run the columns are taken that options may have named.
     """
-    kind, _, column = ("" if config.api is None else config.api.client).partition(":")
-    return _read(config, [column] if kind == "replay" else [])[0]
+    given = run or {}
+    columns = config.data
+    if given.get("old"):
+        sure = given.get("old_confidence") or columns.old_confidence
+        columns = replace(columns, old=given["old"], old_confidence=sure)
+    if given.get("also"):
+        columns = replace(columns, also=tuple(given["also"]))
+    client = given.get("api") or ("" if config.api is None else config.api.client)
+    kind, _, column = client.partition(":")
+    return _read(replace(config, data=columns), [column] if kind == "replay" else [])[0]
 
 
 def cheap_column(columns: Columns) -> tuple[str, str] | None:

@@ -1,5 +1,6 @@
 """Compute the result of an assessment again from its evidence, offline."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isclose
@@ -12,15 +13,19 @@ from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
 from masa.data.features import Words
 from masa.errors import DataError, MasaError
+from masa.inference.estimate import uniform_queries
+from masa.inference.groups import by_group
 from masa.inference.method import Method
+from masa.inference.spread import normal
 from masa.inference.stopping import Stopping
 from masa.inference.trial import Conclusion, conclusion
 from masa.inference.verdict import judged
-from masa.records import Answer, Assessment, Column, Query, in_order
-from masa.runs import bundle
+from masa.records import Answer, Assessment, Column, Query, Versions, in_order
+from masa.runs import bundle, course
 from masa.runs.bundle import Evidence
 from masa.sampling.asked import Asked
 from masa.sampling.predictive import Predictive
+from masa.sampling.switch import Switch
 from masa.settings import Settings
 
 CLOSE = 1e-9
@@ -62,26 +67,44 @@ class Verified:
         }
 
 
+CHECKED = (
+    *("schema", "verdict", "moved", "proof", "direction", "items", "answers", "errors", "method"),
+    *("seed", "confidence", "tolerance", "fail_on", "canary_ok", "more_queries", "accuracy"),
+    *("frobenius", "intervals", "labels", "predictions", "old", "new", "delta", "strata"),
+    *("surprises", "changed", "api_version", "uniform_queries", "groups", "gap", "steps"),
+    "label_queries",
+)
+"""The keys of a result that are computed again; of the others it is said that they are not."""
+
+
 def verify(path: "str | Path") -> Verified:
     """Compute the verdict, the intervals and the choice of items of a bundle again."""
     evidence = bundle.read(Path(path))
     try:
-        claimed = Assessment.from_dict(evidence.result)
-        case = _Again.of(evidence)
+        return _verified(evidence)
     except MasaError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as exc:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as exc:
         raise DataError(
-            f"{path} lacks something: {type(exc).__name__}: {exc}",
+            f"{path} holds what masa never writes: {type(exc).__name__}: {exc}",
             hint="it must be the whole file that masa report --format bundle wrote",
         ) from exc
+
+
+def _verified(evidence: Evidence) -> Verified:
+    claimed, case = Assessment.from_dict(evidence.result), _Again.of(evidence)
     found = case.conclusion()
-    differs = [*_keys(evidence), *case.draws_that_differ(), *_results(claimed, case, found)]
+    differs = [
+        *_keys(evidence),
+        *case.draws_that_differ(),
+        *case.too_few_answers(claimed),
+        *_results(evidence.result, claimed, case, found),
+    ]
     agreed = [] if differs else _agreed(case, claimed)
     return Verified(
         claimed.run,
         claimed.verdict,
-        len(evidence.calls),
+        len(case.asked.answers),
         tuple(agreed),
         tuple(differs),
         tuple(case.unchecked()),
@@ -140,7 +163,8 @@ class _Again:
                 here = place[call["key"]]
                 draw = call["batch"], call["probability"], call["batch_size"]
                 asked.sent(Query(here, -1) if None in draw else Query(here, -1, *draw))
-                asked.tell(Answer(here, call["answer"], call["confidence"]))
+                if call["answer"] is not None:
+                    asked.tell(Answer(here, str(call["answer"]), call["confidence"]))
         return cls(evidence, settings, old, method, asked)
 
     def conclusion(self) -> Conclusion:
@@ -179,12 +203,12 @@ class _Again:
         """Say whether an answer came after a later batch was begun, or an item failed."""
         begun: dict[int, float] = {}
         for call in self.evidence.calls:
-            if call["batch"] is not None:
+            if call["batch"] is not None and call["answer"] is not None:
                 first = begun.get(call["batch"], call["sent"])
                 begun[call["batch"]] = min(first, call["sent"])
         for call in self.evidence.calls:
             after = begun.get(max(call["batch"] or 0, 1) + 1)
-            if after is not None and call["ended"] > after:
+            if after is not None and call["answer"] is not None and call["ended"] > after:
                 return True
         return False
 
@@ -192,62 +216,121 @@ class _Again:
         """Say what could not be checked."""
         if self.why_not_drawn:
             yield self.why_not_drawn
+        others = sorted(set(self.evidence.result) - set(CHECKED) - {"notes", "changed_items"})
+        yield f"what else the result says: {', '.join(others)}"
         yield "that the API gave these answers, at these times"
         yield "that the labels are right, and that these were all items of the data"
 
     def draws_that_differ(self) -> Iterator[str]:
-        """Draw the batches again and compare."""
+        """Draw the batches again and compare: none but the last may lack an item that was drawn."""
         if not self.redraws:
             return
         source = self.method.source(seed=self.evidence.run["settings"]["seed"])
-        while not isinstance(source, Predictive):
-            source = source._first  # type: ignore[attr-defined]
+        if not isinstance(source, Predictive | Switch):
+            return
         for query in self.asked.queries.values():
             source.sent(query)
         for answer in self.asked.answers.values():
             source.tell(answer)
+        asked: dict[int, list[Query]] = {}
+        for query in self.asked.queries.values():
+            asked.setdefault(query.batch or 0, []).append(query)
+        last = max(asked, default=0)
         wrong: list[str] = []
-        for number, drawn in enumerate(source.drawn_again(), 1):
-            for item, query in self.asked.queries.items():
-                if max(query.batch or 0, 1) != number:
-                    continue
-                key = self.evidence.items[item]["key"]
-                if item not in drawn:
-                    wrong.append(f"item {key} is not what batch {number} draws")
-                elif not isclose(drawn[item], query.probability or 0.0, rel_tol=1e-6):
-                    wrong.append(
-                        f"item {key} had the inclusion probability {drawn[item]:.6g} in batch "
-                        f"{number}, not {query.probability:.6g}"
-                    )
+        for number, drawn in enumerate(source.drawn_again()):
+            # The canaries are asked with the first batch.
+            whole = number < last and not (number == 0 and last <= 1)
+            wrong += self._of_batch(number, drawn, asked.get(number, []), whole=whole)
         yield from wrong[:MOST_NAMED]
         if len(wrong) > MOST_NAMED:
             yield f"and {len(wrong) - MOST_NAMED:,} more items of batches"
 
+    def _of_batch(
+        self, number: int, drawn: list[Query], asked: list[Query], *, whole: bool
+    ) -> Iterator[str]:
+        """Compare what a batch draws with what was asked of it."""
+        if whole and len(asked) < len(drawn):
+            yield f"{len(drawn) - len(asked):,} items that batch {number} draws were left out"
+        wanted = {query.item: query.probability or 0.0 for query in drawn[: len(asked)]}
+        for query in asked:
+            key = self.evidence.items[query.item]["key"]
+            if query.item not in wanted:
+                yield f"item {key} is not what batch {number} draws next"
+            elif not isclose(wanted[query.item], query.probability or 0.0, rel_tol=1e-6):
+                yield (
+                    f"item {key} had the inclusion probability {wanted[query.item]:.6g} in batch "
+                    f"{number}, not {query.probability:.6g}"
+                )
 
-def _results(claimed: Assessment, case: _Again, found: Conclusion) -> Iterator[str]:
+    def too_few_answers(self, claimed: Assessment) -> Iterator[str]:
+        """Say whether answers are missing for what is said of why the run ended."""
+        calls, budget = (
+            sum(call["calls"] for call in self.evidence.calls),
+            self.evidence.run["budget"],
+        )
+        if calls > claimed.queries:
+            yield f"{calls:,} calls are listed, and the result says {claimed.queries:,}"
+        spent_all = budget is not None and claimed.stopped == "budget" and claimed.cost is None
+        if spent_all and calls < budget:
+            yield f"the budget of {budget:,} was spent, and only {calls:,} calls are listed"
+        if claimed.stopped == "exhausted" and len(self.asked.answers) < len(self.method.data):
+            yield "every item was asked, and not all of them have an answer"
+
+
+def _results(
+    told: Mapping[str, Any], claimed: Assessment, case: _Again, found: Conclusion
+) -> Iterator[str]:
     """Compare what follows from the answers with what is claimed."""
+    settings, method, estimate = case.settings, case.method, found.estimate
+    groups, gap, uniform = (), None, None
+    if estimate is not None:
+        groups, gap = by_group(  # type: ignore[assignment]
+            estimate,
+            method.data,
+            case.old,
+            found.places,
+            settings.confidence,
+            found.looks or normal,
+        )
+        if case.old.weight is None:
+            uniform = uniform_queries(estimate, method.strata, finite=case.old.repeats_itself)
     fields = judged(
-        found.estimate,
-        case.method.strata,
+        estimate,
+        method.strata,
         found.places,
         finished=True,
-        tolerance=case.settings.tolerance,
-        confidence=case.settings.confidence,
-        objective=case.settings.weights,
+        tolerance=settings.tolerance,
+        confidence=settings.confidence,
+        objective=settings.weights,
         looks=found.looks,
     )
+    versions = dict.fromkeys(one["version"] for one in case.evidence.calls if one.get("version"))
     again = replace(
         claimed,
         **fields,
         moved=found.any_change.said,
+        proof=found.any_change.proof,
         compared=len(found.compared),
         differing=len(found.differing),
         answers=len(found.places) - case.asked.failed,
         errors=case.asked.failed,
-        method=case.method.name,
-        items=len(case.method.data),
-    )
-    wrong = list(_differences("", claimed.to_dict(), again.to_dict()))
+        method=method.name,
+        seed=int(case.evidence.run["settings"]["seed"]),
+        items=len(method.data),
+        fail_on=settings.fail_on,
+        canary_ok=settings.canary_ok,
+        api_version=Versions(case.old.version, ", ".join(versions) or None),
+        uniform_queries=uniform,
+        groups=groups,
+        gap=gap,
+        steps=course.steps(method, case.asked, estimate, settings.confidence),
+        label_queries=course.label_queries(method, estimate, found.places),
+    ).to_dict()
+    wrong = [
+        line
+        for key in CHECKED
+        for line in _differences(key, told.get(key), json.loads(json.dumps(again[key])))
+    ]
     yield from wrong[:MOST_NAMED]
     if len(wrong) > MOST_NAMED:
         yield f"and {len(wrong) - MOST_NAMED:,} more numbers of the result"
@@ -255,22 +338,21 @@ def _results(claimed: Assessment, case: _Again, found: Conclusion) -> Iterator[s
 
 def _differences(where: str, claimed: Any, again: Any) -> Iterator[str]:
     """Find the numbers and words that are not the same."""
-    if (
-        isinstance(claimed, Mapping)
-        and isinstance(again, Mapping)
-        and claimed.keys() == again.keys()
-    ):
+    if isinstance(claimed, dict) and isinstance(again, dict) and claimed.keys() == again.keys():
         for key in claimed:
-            if key not in ("made", "steps", "label_queries", "proof", "groups", "gap"):
-                yield from _differences(f"{where}.{key}".lstrip("."), claimed[key], again[key])
+            yield from _differences(f"{where}.{key}", claimed[key], again[key])
     elif isinstance(claimed, list) and isinstance(again, list) and len(claimed) == len(again):
         for number, pair in enumerate(zip(claimed, again, strict=True)):
             yield from _differences(f"{where}[{number}]", *pair)
-    elif isinstance(claimed, float) and isinstance(again, float):
+    elif _is_number(claimed) and _is_number(again):
         if not isclose(claimed, again, rel_tol=CLOSE, abs_tol=CLOSE):
             yield f"{where} is {again:.9g}, not {claimed:.9g}"
     elif claimed != again:
         yield f"{where} is {str(again)[:80]}, not {str(claimed)[:80]}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _data(evidence: Evidence, settings: Settings) -> tuple[Dataset, BaselineAnswers]:

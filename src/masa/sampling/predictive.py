@@ -150,16 +150,16 @@ class Predictive:
         if item in self._sent and item not in self._answers:
             self._delayed.add(item)
 
-    def drawn_again(self) -> Iterator[dict[int, float]]:
-        """Draw each batch again from the answers before it: inclusion probabilities by item.
+    def drawn_again(self) -> Iterator[list[Query]]:
+        """Draw each batch again from the answers before it, in the order in which it was asked.
 
-        Canaries are among the first, with the probability 1.
+        The canaries, batch 0, come first.
         """
+        canaries = self._canaries().tolist()
+        cell = self._layout.items.cell
+        yield [Query(item, int(cell[item]), 0, 1.0, len(canaries)) for item in canaries]
         for number in range(1, self._last_batch + 1):
-            drawn = {query.item: query.probability or 0.0 for query in self._batch(number)}
-            if number == 1:
-                drawn |= dict.fromkeys(self._canaries().tolist(), 1.0)
-            yield drawn
+            yield [query for query in self._batch(number) if query.batch == number]
 
     def _rest_of_batch(self) -> deque[Query]:
         """Give what is still to be asked of the journal's last batch."""

@@ -1,6 +1,6 @@
 """Switch during a run from predictive to stratified sampling, once the baseline predicts little."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from masa.records import Answer, Query
@@ -74,6 +74,10 @@ class Switch:
     def delayed(self, item: int) -> None:
         """Do not wait for an item; after the switch nothing is waited for."""
         self._first.delayed(item)
+
+    def drawn_again(self) -> Iterator[list[Query]]:
+        """Draw each batch before a switch again."""
+        return self._first.drawn_again()
 
     def _as_batch(self, query: Query) -> Query:
         return replace(query, batch=self._late_batch, probability=0.0, batch_size=0)

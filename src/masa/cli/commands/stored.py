@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from masa.cli.options import JSON, QUIET, RUN, Given, command, only, own
 from masa.cli.output import print_json, say, show
 from masa.errors import UsageError
+from masa.report.formats import FORMATS
 from masa.settings.kinds import flag, one_of, text, whole
 from masa.settings.run import FILE
 
@@ -17,13 +18,23 @@ NUMBER = own("", "run", whole("RUN", 0), "Number of a run.", required=True, argu
 ANY_NUMBER = own("", "run", whole("RUN", 0), "Number of a run; the latest without.", argument=True)
 STORE = only(RUN, "config store")
 
-KINDS = ("text", "json", "html", "markdown", "junit", "csv", "svg", "png", "bundle")
-
 
 def _store(given: Given) -> Path:
     from masa.runs.config import store_of
 
     return store_of(given.read("config"), given.read("store"))
+
+
+def _output(given: Given, name: str = "output") -> Path | None:
+    """Give the file to write, which must be none that masa reads."""
+    from masa.report.formats import refuse_to_replace
+    from masa.runs.config import FILE as CONFIG
+    from masa.runs.config import data_of
+
+    output: Path | None = given.read(name)
+    config = given.read("config") or CONFIG
+    refuse_to_replace(output, [_store(given), config, *data_of(config)])
+    return output
 
 
 @command(NUMBER, STORE, JSON, QUIET)
@@ -52,8 +63,8 @@ def accept(given: Given) -> None:
     own(
         "Output",
         "format",
-        one_of("FORMAT", *KINDS),
-        f"One of {', '.join(KINDS)}.",
+        one_of("FORMAT", *FORMATS),
+        f"One of {', '.join(FORMATS)}.",
         default="by the ending of --output",
     ),
     own("Output", "output", FILE, "Write to this file instead of the terminal."),
@@ -65,7 +76,7 @@ def report(given: Given) -> None:
     """Show a finished run again, as a text, a page, for a pull request, ... Asks nothing."""
     from masa.report import formats
 
-    output, wanted = given.read("output"), given.read("format")
+    output, wanted = _output(given), given.read("format")
     if given.as_json and (wanted or output):
         raise UsageError("--json prints JSON", hint="leave it out, or give --format json alone")
     kind = "json" if given.as_json else formats.chosen(wanted, output)
@@ -92,7 +103,7 @@ def _read_back(given: Given, *, texts: bool) -> "Finished":
         run = finished.find(store, given.read("run"))
         if run.kind not in finished.JUDGED:
             return finished.read_back(store, run, None)
-        data, notes = finished.data_at_hand(given.read("config"))
+        data, notes = finished.data_at_hand(given.read("config"), run)
         return finished.read_back(store, run, data, texts=texts, notes=notes)
 
 
@@ -150,11 +161,11 @@ def answers(given: Given) -> None:
     from masa.runs import finished
     from masa.storage.store import opened_to_read
 
+    output = _output(given)
     with opened_to_read(_store(given)) as store:
         run = finished.any_run(store, given.read("run"))
-        data, notes = finished.data_at_hand(given.read("config"))
+        data, notes = finished.data_at_hand(given.read("config"), run)
         table, more = finished.answers_of(store, run, data, texts="texts" in given)
-    output = given.read("output")
     if output is not None:
         listed.save_answers(table, output)
         notes += (f"wrote {len(table):,} answers to {output}",)
@@ -233,12 +244,13 @@ def export_baseline(given: Given) -> None:
     from masa.runs.task import labelled_data
     from masa.storage.store import opened_to_read
 
-    config = Config.load(given.read("config"), given.flags)
+    config, file = Config.load(given.read("config"), given.flags), _output(given, "file")
     with opened_to_read(_store(given)) as store:
         run = the_baseline(store, given.read("run"), config.name)
         text = written(store, run, labelled_data(config))
-    formats.save(text, given.read("file"))
-    say(given, [f"wrote run {run.id} to {given.read('file')}"])
+    assert file is not None  # noqa: S101 - it is required
+    formats.save(text, file)
+    say(given, [f"wrote run {run.id} to {file}"])
 
 
 @command(
