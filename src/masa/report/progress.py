@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -26,6 +27,17 @@ def in_notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
-def notebook_console() -> Console:
-    """Give a console that writes into the output of a cell."""
-    return Console(force_jupyter=True)
+@contextmanager
+def notebook_bar() -> Iterator[Progress]:
+    """Show a bar in the output of a cell until the work is done."""
+    from IPython.display import HTML, display
+
+    shown = display(HTML(""), display_id=True)
+
+    def update(what: str, done: float) -> None:
+        shown.update(HTML(f'<progress max="1" value="{done:.3f}"></progress> {escape(what)}'))
+
+    try:
+        yield update
+    finally:
+        shown.update(HTML(""))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from masa.report.progress import bar, in_notebook, notebook_console
+from masa.report.progress import in_notebook, notebook_bar
 
 P = ParamSpec("P")
 
@@ -21,7 +21,7 @@ def waiting(work: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
     def wait(*args: P.args, **options: P.kwargs) -> R:
         if options.get("progress") is not None or not in_notebook():
             return finished(work(*args, **options))
-        with bar(notebook_console()) as progress:
+        with notebook_bar() as progress:
             options["progress"] = progress
             return finished(work(*args, **options))
 
