@@ -3,6 +3,7 @@
     python benchmarks/sharper.py measure FOLDER MORE RUNS OUT     # appends to OUT, a file of JSON lines
     python benchmarks/sharper.py table BEFORE NOW                 # two such files: the table of docs/fewer.md
     python benchmarks/sharper.py coverage FOLDER MORE RUNS        # how often intervals of `auto` hold
+    python benchmarks/sharper.py parts FOLDER MORE RUNS CASE      # `auto` beside its parts and the best
 
 FOLDER holds frugalml/, vader/ and llmdrift/; MORE is what `more_updates.py` wrote. Each update is
 taken whole, and every second item of it. To measure an earlier version, check it out and put its
@@ -228,8 +229,65 @@ def _first(row: Row) -> str:
     )
 
 
+def parts(folder: Path, more: Path, runs: int, name: str) -> None:
+    """Put `auto` beside its parts, and beside the best allocation to known rates of change."""
+    update = next(one for one in every(folder, more) if one.name == name)
+    budgets = [500, 1000, 2000, 3000]
+    print(
+        f"| items | method | queries for {update.target:.2%} | squared error at {budgets} | bias |"
+    )
+    print(f"|{'---|' * 5}")
+    for part in ("all", "half"):
+        data = update.data
+        if part == "half":
+            data = data.take(np.arange(1, len(data), 2))
+        found = replay(
+            data,
+            new=update.new,
+            old=update.old,
+            old_confidence=update.old_confidence,
+            new_confidence=update.new_confidence,
+            also=update.also,
+            text=update.text,
+            methods=("auto", "paired", "post-stratified"),
+            budgets=budgets,
+            runs=runs,
+            target_error=update.target,
+        )
+        for curve in found.curves:
+            low, high = curve.queries_range
+            errors = " ".join(f"{error:.2e}" for error in curve.mean_squared_error)
+            bias = max(share or 0.0 for share in curve.bias_share)
+            needed = f"{curve.queries_for_target:,} ({low:,} to {high:,})"
+            print(f"| {part} | {curve.method} | {needed} | {errors} | {bias:.1%} |", flush=True)
+        best = " ".join(f"{_best(update, data, budget):.2e}" for budget in budgets)
+        print(f"| {part} | the best, without bias | | {best} | 0.0% |", flush=True)
+
+
+def _best(update: Update, data: masa.Dataset, budget: int) -> float:
+    """Give the squared error if the rate of change of every cell of label and answer were known."""
+    old, new = data.predictions[update.old], data.predictions[update.new]
+    before, after = (np.array(side.values, object)[side.codes] for side in (old, new))
+    changed = before != after
+    cell = data.label.codes * len(old.values) + old.codes
+    rate = np.bincount(cell, changed) / np.maximum(np.bincount(cell), 1)
+    probability = np.sqrt(rate[cell])
+    probability *= budget / probability.sum()
+    for _ in range(50):
+        certain = probability >= 1.0
+        probability[certain] = 1.0
+        rest = probability[~certain].sum()
+        if rest > 0.0:
+            probability[~certain] *= (budget - certain.sum()) / rest
+    # An answer that changed is in two entries.
+    lost = 2.0 * ((1.0 - probability) / np.maximum(probability, 1e-12))[changed]
+    return float(lost.sum()) / len(data) ** 2
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "measure":
+    if sys.argv[1] == "parts":
+        parts(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+    elif sys.argv[1] == "measure":
         measure(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), Path(sys.argv[5]))
     elif sys.argv[1] == "coverage":
         coverage(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
