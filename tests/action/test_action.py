@@ -58,8 +58,9 @@ client = "replay:{}"
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tmp_path = tmp_path_factory.mktemp("action")
     luck, items = np.random.default_rng(0), 800
     label = np.array(["ham", "spam"])[luck.integers(0, 2, items)]
     other = np.where(label == "ham", "spam", "ham")
@@ -73,6 +74,23 @@ def folder(tmp_path: Path) -> Path:
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 12}}))
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def changed(folder: Path) -> dict[str, str]:
+    return assessed(folder, "new")
+
+
+@pytest.fixture(scope="module")
+def same(folder: Path) -> dict[str, str]:
+    return assessed(folder, "same")
+
+
+@pytest.fixture(autouse=True)
+def nothing_told(folder: Path) -> None:
+    for name in ("comments", "issues", "log"):
+        (folder / name).unlink(missing_ok=True)
+    (folder / "event.json").write_text(json.dumps({"pull_request": {"number": 12}}))
 
 
 def step(folder: Path, script: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -119,11 +137,12 @@ def told(folder: Path, said: dict[str, str], where: str) -> list[dict[str, Any]]
     return found
 
 
-def test_a_change_fails_the_step_and_is_in_the_summary(folder: Path) -> None:
-    said = assessed(folder, "new")
-    assert (said["verdict"], said["exit-code"]) == ("changed", "1")
-    report = Path(said["report"])
-    assert sorted(one.name for one in report.iterdir()) == [
+def test_a_change_fails_the_step_and_is_in_the_summary(
+    folder: Path, changed: dict[str, str], same: dict[str, str]
+) -> None:
+    assert (changed["verdict"], changed["exit-code"]) == ("changed", "1")
+    report = Path(changed["report"])
+    assert sorted(one.name for one in report.iterdir() if one.name != "comment.md") == [
         "log.txt",
         "report.html",
         "report.json",
@@ -133,35 +152,42 @@ def test_a_change_fails_the_step_and_is_in_the_summary(folder: Path) -> None:
     ]
     summary = (folder / "summary.md").read_text()
     assert summary.startswith("> [!CAUTION]\n> **CHANGED** for the worse")
-    assert assessed(folder, "same")["exit-code"] == "0"
+    assert same["exit-code"] == "0"
 
 
-def test_one_comment_is_kept_up_to_date(folder: Path) -> None:
-    comments = told(folder, assessed(folder, "new"), "comment")
+def test_one_comment_is_kept_up_to_date(
+    folder: Path, changed: dict[str, str], same: dict[str, str]
+) -> None:
+    comments = told(folder, changed, "comment")
     assert len(comments) == 1
     assert "CHANGED" in comments[0]["body"]
-    comments = told(folder, assessed(folder, "same"), "comment")
+    comments = told(folder, same, "comment")
     assert len(comments) == 1
     assert "UNCHANGED" in comments[0]["body"]
     assert "repos/me/mine/issues/12/comments" in (folder / "log").read_text()
     (folder / "event.json").write_text("{}")
-    assert len(told(folder, assessed(folder, "same"), "comment")) == 1
+    assert len(told(folder, same, "comment")) == 1
 
 
-def test_an_issue_is_opened_updated_and_closed(folder: Path) -> None:
-    assert told(folder, assessed(folder, "same"), "issue") == []
-    changed = assessed(folder, "new")
+def test_an_issue_is_opened_updated_and_closed(
+    folder: Path, changed: dict[str, str], same: dict[str, str]
+) -> None:
+    assert told(folder, same, "issue") == []
     for _ in range(2):
         issues = told(folder, changed, "issue")
         assert [one["state"] for one in issues] == ["open"]
     undecided = {**changed, "verdict": "undecided", "exit-code": "3"}
     assert [one["state"] for one in told(folder, undecided, "issue")] == ["open"]
-    assert [one["state"] for one in told(folder, assessed(folder, "same"), "issue")] == ["closed"]
+    # A silent canary has exit code 0 and no verdict.
+    silent = {**same, "verdict": "undecided"}
+    assert [one["state"] for one in told(folder, silent, "issue")] == ["closed"]
 
 
 def test_what_could_not_be_measured_is_no_verdict(folder: Path) -> None:
-    (folder / "data.csv").unlink()
+    data = folder / "data.csv"
+    data.rename(folder / "gone.csv")
     said = assessed(folder, "new")
+    (folder / "gone.csv").rename(data)
     assert (said["verdict"], said["exit-code"]) == ("error", "2")
     assert "NOT MEASURED" in (folder / "summary.md").read_text()
     assert told(folder, said, "issue") == []

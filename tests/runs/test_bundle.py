@@ -39,8 +39,17 @@ class Parts:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(tmp_path: Path) -> Path:
+    return made(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with the codes of words, made once."""
+    return assessed(made(tmp_path_factory.mktemp("bundle")))
+
+
+def made(tmp_path: Path) -> Path:
     luck, items = np.random.default_rng(0), 1200
     names = np.array(["neg", "neu", "pos"])
     label = luck.integers(0, 3, items)
@@ -65,7 +74,7 @@ def assessed(folder: Path, *more: object, name: str = "b.zip") -> Path:
     return folder / name
 
 
-def altered(path: Path, change: Callable[[Parts], None]) -> Path:
+def altered(path: Path, folder: Path, change: Callable[[Parts], None]) -> Path:
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name).decode() for name in archive.namelist()}
     calls = [json.loads(line) for line in parts["calls.jsonl"].splitlines()]
@@ -75,7 +84,7 @@ def altered(path: Path, change: Callable[[Parts], None]) -> Path:
     parts["calls.jsonl"] = "".join(json.dumps(row) + "\n" for row in calls)
     parts["items.jsonl"] = "".join(json.dumps(row) + "\n" for row in items)
     parts["result.json"] = json.dumps(result)
-    other = path.with_name("altered.zip")
+    other = folder / "altered.zip"
     with zipfile.ZipFile(other, "w") as archive:
         for name, text in parts.items():
             archive.writestr(name, text)
@@ -139,8 +148,7 @@ def leave_out_the_last_batches(parts: Parts) -> None:
     parts.calls[:] = [call for call in parts.calls if call["batch"] <= 1]
 
 
-def test_a_bundle_is_verified_and_holds_no_texts(folder: Path) -> None:
-    bundle = assessed(folder)
+def test_a_bundle_is_verified_and_holds_no_texts(bundle: Path) -> None:
     found = verify(bundle)
     assert found.differs == ()
     assert any("which items were drawn" in line for line in found.agreed)
@@ -149,7 +157,7 @@ def test_a_bundle_is_verified_and_holds_no_texts(folder: Path) -> None:
         everything = b"".join(archive.read(name) for name in archive.namelist())
     assert b"secret words" not in everything
     assert b"i0001" not in everything
-    told = run("verify", bundle.name, cwd=folder)
+    told = run("verify", bundle.name, cwd=bundle.parent)
     assert (told.returncode, told.stdout.splitlines()[0]) == (0, "VERIFIED")
 
 
@@ -169,8 +177,8 @@ def test_a_bundle_is_verified_and_holds_no_texts(folder: Path) -> None:
         leave_out_the_last_batches,
     ],
 )
-def test_whatever_is_altered_is_found(folder: Path, change: Any) -> None:
-    found = verify(altered(assessed(folder), change))
+def test_whatever_is_altered_is_found(bundle: Path, tmp_path: Path, change: Any) -> None:
+    found = verify(altered(bundle, tmp_path, change))
     assert found.differs
     assert found.agreed == ()
     assert found.exit_code == 1
@@ -207,9 +215,9 @@ def test_a_bundle_of_a_stored_baseline_is_verified(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 cut off"])
-def test_what_is_no_bundle_is_an_error_not_a_verdict(folder: Path, content: bytes) -> None:
-    (folder / "x.zip").write_bytes(content)
-    done = run("verify", "x.zip", cwd=folder)
+def test_what_is_no_bundle_is_an_error_not_a_verdict(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.zip").write_bytes(content)
+    done = run("verify", "x.zip", cwd=tmp_path)
     assert done.returncode == 2
     assert "x.zip" in done.stderr
 
