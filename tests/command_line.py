@@ -1,10 +1,13 @@
 """masa as a program of its own: run it, start it, configure it."""
 
+import contextlib
+import io
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from masa.cli.main import main
 from server import Server
 
 MASA = [sys.executable, "-m", "masa"]
@@ -101,3 +104,11 @@ def recorded(folder: Path) -> Path:
     ]
     (folder / "d.csv").write_text("id,label,old,new,hard\n" + "\n".join(rows) + "\n")
     return folder / "d.csv"
+
+
+def inside(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The same command in this process: what is compiled is loaded once."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(word) for word in words])
+    return subprocess.CompletedProcess(list(map(str, words)), code, out.getvalue(), err.getvalue())

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import run
+from command_line import inside as run
 from masa.data.dataset import read
 from masa.runs.stored_baseline import lay_over
 from masa.storage import history

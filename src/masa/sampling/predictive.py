@@ -153,9 +153,11 @@ class Predictive:
     def drawn_again(self) -> Iterator[list[Query]]:
         """Draw each batch again from the answers before it, in the order in which it was asked.
 
-        The canaries, batch 0, come first.
+        The canaries, batch 0, come first: as many as this run asked, or else all that there are.
         """
-        canaries = self._canaries().tolist()
+        canaries = (
+            self._canaries() if self._canary_count else self._layout.canaries(self._seed)
+        ).tolist()
         cell = self._layout.items.cell
         yield [Query(item, int(cell[item]), 0, 1.0, len(canaries)) for item in canaries]
         for number in range(1, self._last_batch + 1):

@@ -78,13 +78,22 @@ def report(given: Given) -> None:
 
     output, wanted = _output(given), given.read("format")
     if given.as_json and (wanted or output):
-        raise UsageError("--json prints JSON", hint="leave it out, or give --format json alone")
+        raise UsageError("--json prints a report", hint="--output FILE.json writes it to a file")
     kind = "json" if given.as_json else formats.chosen(wanted, output)
-    with_texts = "texts" in given or (kind == "text" and output is None)
-    found = _read_back(given, texts=with_texts)
+    texts = "texts" in given or (kind == "text" and output is None)
+    found = _read_back(given, texts=texts)
     if kind == "bundle":
         _bundle(given, found.run.id, output)
-    elif kind in formats.PICTURES:
+    else:
+        _write(found, kind, output)
+    say(given, [*found.notes, *([f"wrote {output}"] if output is not None else [])])
+
+
+def _write(found: "Finished", kind: str, output: Path | None) -> None:
+    """Print a report, or write it to a file."""
+    from masa.report import formats
+
+    if kind in formats.PICTURES:
         _picture(found, kind, output)
     elif kind == "text":
         _text(found, output)
@@ -92,7 +101,6 @@ def report(given: Given) -> None:
         formats.save(formats.written(found.result, kind), output)
     else:
         sys.stdout.write(formats.written(found.result, kind))
-    say(given, [*found.notes, *([f"wrote {output}"] if output is not None else [])])
 
 
 def _read_back(given: Given, *, texts: bool) -> "Finished":
