@@ -64,6 +64,12 @@ def test_a_baseline_is_read_back_as_it_was(folder: Path, how: tuple[object, ...]
     assert lines[3:] == sorted(lines[3:])
     done = run("baseline", "import", "pinned.txt", "--store", "other.db", cwd=folder)
     assert done.returncode == 0, done.stderr
+    told = run("report", "--store", "other.db", cwd=folder)
+    assert told.returncode == 0, told.stderr
+    assert (
+        "imported from a baseline of"
+        in run("report", "--store", "other.db", "--json", cwd=folder).stdout
+    )
     data = read(folder / "data.jsonl", label="label", id="id", inputs=["text"])
     known = []
     for store in (".masa/masa.db", "other.db"):

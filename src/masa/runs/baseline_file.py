@@ -11,7 +11,8 @@ import numpy as np
 
 from masa.data.dataset import Dataset
 from masa.errors import DataError, UsageError
-from masa.records import Reply
+from masa.inference.spread import share
+from masa.records import Baseline, Reply
 from masa.runs.course import without_secrets
 from masa.runs.journalled import keys
 from masa.runs.stored_baseline import lay_over
@@ -170,12 +171,33 @@ def imported(store: Store, path: Path, *, name: str | None = None, accept: bool 
     if run is None:
         run = history.begin(store, draft).run
         journal.write_known(store, run.id, _known(answered, found.about.get("version")))
-        result = {"answers": len(answered), "items": len(found.rows), "queries": 0, "cost": 0.0}
-        history.finish(store, Ending(run.id, "exhausted", result))
+        result = _result(run.id, found, answered)
+        history.finish(store, Ending(run.id, result.stopped, result.to_dict()))
         run = history.find(store, run.id)
     if accept:
         history.accept(store, run.id)
     return run
+
+
+def _result(run: int, found: BaselineFile, answered: list[dict[str, Any]]) -> Baseline:
+    """Say what such a run recorded; its matrix needs the data."""
+    twice = [row for row in answered if row["again"] is not None]
+    contradicted = sum(row["again"] != row["answer"] for row in twice)
+    return Baseline(
+        run=run,
+        stopped="exhausted",
+        items=len(found.rows),
+        answers=len(answered),
+        errors=0,
+        queries=0,
+        cost=0.0,
+        matrix=None,
+        repeated=len(twice),
+        contradicted=contradicted,
+        contradiction=share(contradicted, len(twice)) if twice else None,
+        api_version=found.about.get("version"),
+        notes=(f"imported from a baseline of {str(found.about['made'])[:10]}",),
+    )
 
 
 def _known(rows: list[dict[str, Any]], version: str | None) -> Iterator[KnownAnswer]:
