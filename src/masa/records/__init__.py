@@ -1,8 +1,9 @@
 """The nouns that travel between rooms: frozen, and with no behaviour that needs anything else.
 
 Items, answers and columns of them (`items`), confusion matrices and shifts (`matrix`), and the
-results that users see: an assessment (`assessment`), how it went (`course`), the answers it rests
-on (`answers`), a baseline (`baseline`), replays (`replay`), a plan (`forecast`). Also money in
+results that users see: an assessment (`assessment`, its intervals in `readings` and `groups`), how
+it went (`course`), the answers it rests on (`answers`), a baseline (`baseline`), replays
+(`replay`), a plan (`forecast`). How they show themselves in a notebook (`shown`), and money in
 exact billionths (`money`). What computes them is in the other rooms.
 """
 
@@ -10,9 +11,6 @@ from masa.records.answers import AnswerTable, changed_how
 from masa.records.assessment import (
     Assessment,
     ChangedItem,
-    Gap,
-    GroupReport,
-    Readings,
     Stopped,
     Surprise,
     Versions,
@@ -20,6 +18,7 @@ from masa.records.assessment import (
 from masa.records.baseline import Baseline
 from masa.records.course import LabelQueries, Made, Step
 from masa.records.forecast import Between, Buys, Cost, Forecast
+from masa.records.groups import Gap, GroupReport
 from masa.records.items import (
     ERROR,
     INVALID,
@@ -36,6 +35,7 @@ from masa.records.items import (
 )
 from masa.records.matrix import Change, Interval, Matrix, Shift, StratumReport, Tally
 from masa.records.money import BILLION, amount, billionths, money_text
+from masa.records.readings import Readings
 from masa.records.replay import Curve, Point, Replay, StoppingReport
 from masa.records.types import Bools, Codes, Floats, Ints, Progress
 
