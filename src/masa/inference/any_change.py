@@ -82,8 +82,9 @@ def any_change(
         if proof:
             return AnyChange("yes", proof)
     # An item that contradicted itself does so again: that it was asked says nothing of the others.
-    compared_to = [place for place in compared_to if not old.asked_twice.get(place, False)]
-    differing = {place: item for place, item in differing.items() if place in set(compared_to)}
+    told_nothing = {place for place, differs in old.asked_twice.items() if differs}
+    compared_to = [place for place in compared_to if place not in told_nothing]
+    differing = {place: item for place, item in differing.items() if place not in told_nothing}
     moved = None
     if found is not None and confidence:
         moved = moved_confidence(_asked(found, compared_to), old, confidence)

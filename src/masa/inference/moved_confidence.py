@@ -59,13 +59,11 @@ class MovedConfidence:
         )
 
 
-def confidence_bins(old: BaselineAnswers) -> Codes:
+def confidence_bins(old: BaselineAnswers, count: int = CONFIDENCE_BINS) -> Codes:
     """Give the bin of each item (N,) by the confidence of its baseline answer, the lowest first."""
     if old.confidence is None:
         return np.zeros(1 + int(old.places.max()), np.int32)
-    return np.minimum(
-        (ranks(old.confidence) * CONFIDENCE_BINS).astype(np.int32), CONFIDENCE_BINS - 1
-    )
+    return np.minimum((ranks(old.confidence) * count).astype(np.int32), count - 1)
 
 
 def moved_confidence(

@@ -10,9 +10,8 @@ import numpy as np
 
 from masa.data.baseline_answers import BaselineAnswers
 from masa.data.dataset import Dataset
-from masa.data.features import ranks
-from masa.inference.moved_confidence import CONFIDENCE_BINS
-from masa.records import Bools, Floats, Ints
+from masa.inference.moved_confidence import CONFIDENCE_BINS, confidence_bins
+from masa.records import Bools, Codes, Floats, Ints
 
 FEW = 12
 """With more differing answers than this, normal numbers are near enough."""
@@ -48,7 +47,7 @@ def by_noise(differing: int, asked: Ints, old: BaselineAnswers, wrong: Bools) ->
 
     if not differing:
         return 1.0
-    fine = _bins(old, FINER * CONFIDENCE_BINS)
+    fine = confidence_bins(old, FINER * CONFIDENCE_BINS)
     twice = np.array(list(old.asked_twice), np.int64)
     contradicted = np.array(list(old.asked_twice.values()), np.float64)
     events, repeats = float(contradicted.sum()), float(len(twice))
@@ -63,22 +62,14 @@ def by_noise(differing: int, asked: Ints, old: BaselineAnswers, wrong: Bools) ->
     return float(np.mean([_at_least(differing, np.minimum(rate * s, 1.0)) for s in scales]))
 
 
-def _bins(old: BaselineAnswers, count: int) -> Ints:
-    """Give the bin of each item (N,) by the confidence of its baseline answer, the lowest first."""
-    found = np.zeros(1 + int(old.places.max()), np.int64)
-    if old.confidence is not None:
-        found[old.places] = np.minimum((ranks(old.confidence) * count).astype(np.int64), count - 1)
-    return found
-
-
-def _of_fifth(fifth: Ints, contradicted: Floats, common: float) -> Floats:
+def _of_fifth(fifth: Codes, contradicted: Floats, common: float) -> Floats:
     """Give the rate of contradictions of each fifth (B,), shrunk towards that of all."""
     repeats = np.bincount(fifth, minlength=CONFIDENCE_BINS)
     events = np.bincount(fifth, contradicted, CONFIDENCE_BINS)
     return np.asarray((events + PRIOR_REPEATS * common) / (repeats + PRIOR_REPEATS))
 
 
-def _share_wrong(fine: Ints, wrong: Bools) -> Floats:
+def _share_wrong(fine: Codes, wrong: Bools) -> Floats:
     """Give the share of wrong baseline answers in each bin."""
     count = np.bincount(fine, minlength=FINER * CONFIDENCE_BINS)
     found = np.bincount(fine, wrong[: len(fine)], FINER * CONFIDENCE_BINS)

@@ -200,7 +200,7 @@ class _Again:
         return ""
 
     def _late(self) -> bool:
-        """Say whether an answer came after a later batch was begun, or an item failed."""
+        """Say whether an answer came after the next batch was begun."""
         begun: dict[int, float] = {}
         for call in self.evidence.calls:
             if call["batch"] is not None and call["answer"] is not None:
@@ -264,10 +264,8 @@ class _Again:
 
     def too_few_answers(self, claimed: Assessment) -> Iterator[str]:
         """Say whether answers are missing for what is said of why the run ended."""
-        calls, budget = (
-            sum(call["calls"] for call in self.evidence.calls),
-            self.evidence.run["budget"],
-        )
+        calls = sum(call["calls"] for call in self.evidence.calls)
+        budget = self.evidence.run["budget"]
         if calls > claimed.queries:
             yield f"{calls:,} calls are listed, and the result says {claimed.queries:,}"
         spent_all = budget is not None and claimed.stopped == "budget" and claimed.cost is None
